@@ -1,0 +1,34 @@
+#include "base/abort.hpp"
+
+#include <utility>
+
+namespace gyre {
+
+bool AbortState::raise(Error error) {
+  std::vector<std::function<void()>> wakes;
+  {
+    const std::lock_guard lock(mutex_);
+    if (raised_.load(std::memory_order_relaxed)) return false;
+    reason_ = std::move(error);
+    raised_.store(true, std::memory_order_release);
+    wakes = wakes_;
+  }
+  for (const auto& wake : wakes) wake();
+  return true;
+}
+
+Error AbortState::reason() const {
+  const std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+void AbortState::on_raise(std::function<void()> wake) {
+  {
+    const std::lock_guard lock(mutex_);
+    wakes_.push_back(wake);
+    if (!raised_.load(std::memory_order_relaxed)) return;
+  }
+  wake();
+}
+
+}  // namespace gyre

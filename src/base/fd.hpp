@@ -1,0 +1,39 @@
+// A file descriptor that closes itself, and that a forked child drops.
+//
+// Every descriptor Gyre opens is close-on-exec and recorded in one process-wide bitmap. The
+// pthread_atfork child handler closes them all, so that a forked child (a data loader, say) never
+// keeps a dead rank's sockets open and so hides its death from the peers.
+#pragma once
+
+#include <utility>
+
+namespace gyre {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd);  // takes ownership of an open descriptor; negative means none
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~Fd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset();
+  // Gives the descriptor up without closing it; it is no longer Gyre's.
+  int release();
+
+ private:
+  int fd_ = -1;
+};
+
+// Closes every descriptor recorded by Fd. Async-signal-safe; for the fork handler alone.
+void close_all_descriptors_in_child();
+
+}  // namespace gyre

@@ -1,0 +1,50 @@
+// Logging in the form that NCCL users know (NCCL_DEBUG, NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE).
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace gyre {
+
+enum class LogLevel : std::uint8_t { none, version, warn, info, abort, trace };
+
+// Subsystems of NCCL_DEBUG_SUBSYS that Gyre has something to say about.
+enum class Subsystem : std::uint32_t {
+  init = 1U << 0,
+  coll = 1U << 1,
+  p2p = 1U << 2,
+  shm = 1U << 3,
+  net = 1U << 4,
+  graph = 1U << 5,
+  tuning = 1U << 6,
+  env = 1U << 7,
+  alloc = 1U << 8,
+  call = 1U << 9,
+  proxy = 1U << 10,
+  bootstrap = 1U << 12,
+  reg = 1U << 13,
+  destroy = 1U << 16,
+};
+
+bool log_enabled(LogLevel level, Subsystem subsystem);
+void log_line(LogLevel level, std::string_view message);
+// Reads NCCL_DEBUG* again (ncclResetDebugInit).
+void log_reset();
+
+template <typename... Args>
+void log_warn(fmt::format_string<Args...> format, Args&&... args) {
+  if (log_enabled(LogLevel::warn, Subsystem::init)) {
+    log_line(LogLevel::warn, fmt::format(format, std::forward<Args>(args)...));
+  }
+}
+
+template <typename... Args>
+void log_info(Subsystem subsystem, fmt::format_string<Args...> format, Args&&... args) {
+  if (log_enabled(LogLevel::info, subsystem)) {
+    log_line(LogLevel::info, fmt::format(format, std::forward<Args>(args)...));
+  }
+}
+
+}  // namespace gyre

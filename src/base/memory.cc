@@ -1,0 +1,75 @@
+#include "base/memory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace gyre {
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  if (this != &other) {
+    if (base_ != nullptr) ::munmap(base_, bytes_);
+    base_ = std::exchange(other.base_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+  }
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) ::munmap(base_, bytes_);
+}
+
+Result<Mapping> Mapping::anonymous(std::size_t bytes) {
+  void* base =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return system_error(fmt::format("mmap of {} bytes", bytes), errno);
+  // Advice only: first touch of 4 KiB pages costs many times more than of huge ones.
+  ::madvise(base, bytes, MADV_HUGEPAGE);
+  return Mapping(base, bytes);
+}
+
+Result<Mapping> Mapping::shared(const Fd& segment, std::size_t bytes) {
+  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(), 0);
+  if (base == MAP_FAILED) {
+    return system_error(fmt::format("mmap of a shared segment of {} bytes", bytes), errno);
+  }
+  ::madvise(base, bytes, MADV_HUGEPAGE);
+  return Mapping(base, bytes);
+}
+
+Result<Fd> create_segment(std::size_t bytes) {
+  Fd fd(::memfd_create("gyre", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return system_error("memfd_create", errno);
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    return system_error(fmt::format("ftruncate of a shared segment to {} bytes", bytes), errno);
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return system_error("sealing a shared segment", errno);
+  }
+  return fd;
+}
+
+Result<void> check_segment(const Fd& segment, std::size_t bytes) {
+  struct stat info{};
+  if (::fstat(segment.get(), &info) != 0) return system_error("fstat of a peer's segment", errno);
+  const int seals = ::fcntl(segment.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
+    return Error{Status::system, "a peer handed over a segment that is not sealed against shrinking"};
+  }
+  if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) < bytes) {
+    return Error{Status::system, fmt::format("a peer handed over a segment of {} bytes, {} expected",
+                                             info.st_size, bytes)};
+  }
+  return {};
+}
+
+std::size_t page_size() {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+}  // namespace gyre

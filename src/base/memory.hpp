@@ -1,0 +1,49 @@
+// Memory mappings that unmap themselves.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "base/fd.hpp"
+#include "base/status.hpp"
+
+namespace gyre {
+
+// A range of mapped memory. Movable; unmaps on destruction.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+
+  // Private zeroed memory; huge pages where the kernel has them to give.
+  static Result<Mapping> anonymous(std::size_t bytes);
+  // All of a shared segment.
+  static Result<Mapping> shared(const Fd& segment, std::size_t bytes);
+
+  std::byte* data() const { return static_cast<std::byte*>(base_); }
+  std::size_t size() const { return bytes_; }
+  explicit operator bool() const { return base_ != nullptr; }
+
+ private:
+  Mapping(void* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
+  void* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// A nameless shared segment (memfd), sealed against shrinking so that no peer can make us SIGBUS.
+// It does not lie on /dev/shm and vanishes with its last descriptor and mapping.
+Result<Fd> create_segment(std::size_t bytes);
+
+// Checks a segment that a peer handed over: at least `bytes` long and sealed against shrinking.
+Result<void> check_segment(const Fd& segment, std::size_t bytes);
+
+std::size_t page_size();
+inline std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+}  // namespace gyre
