@@ -1,0 +1,143 @@
+// Lanes: one-directional bounded FIFOs between two ranks. The only thing that kernels, the host
+// executor, socket pumps and transports share.
+//
+// Memory: `slots` headers of one cache line each, `slots * slot_bytes` bytes of data, and one
+// credit line. Positions are 64-bit and only grow; position p uses slot p % slots.
+//
+// Who writes what, and with which order:
+//   header.sequence  sender   store release p + 1 after payload and header are written.
+//                    receiver load acquire; the slot holds position p iff sequence == p + 1.
+//   credit.head      receiver store release p + 1 after it has read everything of position p.
+//                    sender   load acquire; position p may be filled iff p < head + slots.
+//   everything else of a header is written by the sender before its release store.
+// Each side keeps its own position privately; nothing that a peer wrote ever bounds a loop or an
+// access without a check.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace gyre {
+
+// Where the payload of a slot is.
+enum class SlotKind : std::uint8_t {
+  inlined = 0,  // in the header line itself: at most kInlineBytes
+  staged = 1,   // in the slot's data
+  mapped = 2,   // `location` bytes into shared region `region` of the sender
+  address = 3,  // at address `location` of the sender's process (same process, or process_vm_readv)
+};
+
+inline constexpr std::uint64_t kInlineBytes = 24;
+
+struct alignas(64) SlotHeader {
+  std::atomic<std::uint64_t> sequence{0};
+  std::uint64_t bytes = 0;      // payload of this slot
+  std::uint64_t count = 0;      // elements of the whole call, to catch ranks that disagree
+  std::uint32_t call = 0;       // packed signature of the call (CallTag), likewise
+  SlotKind kind = SlotKind::inlined;
+  std::uint8_t reserved[3] = {};
+  std::uint64_t location = 0;   // mapped, address
+  union {
+    std::uint64_t region;       // mapped
+    std::byte inline_data[kInlineBytes];
+  };
+  SlotHeader() : region(0) {}
+};
+static_assert(sizeof(SlotHeader) == 64, "one cache line");
+
+struct alignas(64) LaneCredit {
+  std::atomic<std::uint64_t> head{0};
+  std::uint64_t pad[7] = {};
+};
+static_assert(sizeof(LaneCredit) == 64);
+
+// The POD view of a lane's memory.
+struct LaneView {
+  SlotHeader* headers = nullptr;
+  std::byte* data = nullptr;
+  LaneCredit* credit = nullptr;
+  std::uint32_t slots = 0;
+  std::uint64_t slot_bytes = 0;
+
+  SlotHeader& header(std::uint64_t position) const { return headers[position % slots]; }
+  std::byte* slot(std::uint64_t position) const { return data + (position % slots) * slot_bytes; }
+
+  // Bytes of memory a lane needs: credit, headers, data, in this order.
+  static constexpr std::uint64_t memory_bytes(std::uint32_t slots, std::uint64_t slot_bytes) {
+    return sizeof(LaneCredit) + slots * sizeof(SlotHeader) + slots * slot_bytes;
+  }
+
+  // Lays a lane out at `memory` (64-byte aligned, zeroed, memory_bytes() long).
+  static LaneView at(std::byte* memory, std::uint32_t slots, std::uint64_t slot_bytes) {
+    LaneView view;
+    view.credit = reinterpret_cast<LaneCredit*>(memory);
+    view.headers = reinterpret_cast<SlotHeader*>(memory + sizeof(LaneCredit));
+    view.data = memory + sizeof(LaneCredit) + slots * sizeof(SlotHeader);
+    view.slots = slots;
+    view.slot_bytes = slot_bytes;
+    return view;
+  }
+};
+
+// The sending end: one thread at a time.
+class LaneSender {
+ public:
+  LaneSender() = default;
+  explicit LaneSender(LaneView view) : view_(view) {}
+
+  const LaneView& view() const { return view_; }
+  std::uint64_t position() const { return position_; }
+
+  // Whether a slot is free. Refreshes the cached head only when needed.
+  bool has_credit() {
+    if (position_ - head_ < view_.slots) return true;
+    head_ = view_.credit->head.load(std::memory_order_acquire);
+    return position_ - head_ < view_.slots;
+  }
+  // Whether the receiver has taken everything.
+  bool drained() {
+    head_ = view_.credit->head.load(std::memory_order_acquire);
+    return head_ == position_;
+  }
+  SlotHeader& header() const { return view_.header(position_); }
+  std::byte* slot() const { return view_.slot(position_); }
+  // Publishes the slot that was just filled. The caller rings the receiver's bell afterwards.
+  void post() {
+    header().sequence.store(position_ + 1, std::memory_order_release);
+    ++position_;
+  }
+
+ private:
+  LaneView view_;
+  std::uint64_t position_ = 0;
+  std::uint64_t head_ = 0;
+};
+
+// The receiving end: one thread at a time.
+class LaneReceiver {
+ public:
+  LaneReceiver() = default;
+  explicit LaneReceiver(LaneView view) : view_(view) {}
+
+  const LaneView& view() const { return view_; }
+  std::uint64_t position() const { return position_; }
+
+  // The filled slot at the front, or null.
+  const SlotHeader* front() const {
+    const SlotHeader& header = view_.header(position_);
+    return header.sequence.load(std::memory_order_acquire) == position_ + 1 ? &header : nullptr;
+  }
+  const std::byte* slot() const { return view_.slot(position_); }
+  // Gives the slot back. The caller rings the sender's bell afterwards.
+  void release() {
+    ++position_;
+    view_.credit->head.store(position_, std::memory_order_release);
+  }
+
+ private:
+  LaneView view_;
+  std::uint64_t position_ = 0;
+};
+
+}  // namespace gyre
