@@ -1,0 +1,83 @@
+/* The Backend: what Gyre needs of a kind of device, as a C table. The host table is built in;
+ * libgyre_cuda.so and libgyre_hip.so each export `gyreBackendTable`, which Gyre finds by dlopen.
+ *
+ * Rules of the table: C types only, no exceptions out of it, safe to call from any thread. `size`
+ * and `version` come first; a loader takes a table whose version equals its own and whose size
+ * covers the entries up to `launch`; entries added later go to the end and are looked for by size.
+ * `ordinal` is a device number of this back-end. A failing entry returns its code and leaves a text
+ * for last_error() on the same thread. */
+#ifndef GYRE_PLUGIN_H_
+#define GYRE_PLUGIN_H_
+
+#include <gyre/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GYRE_BACKEND_VERSION 1u
+
+/* A kernel start. `kernel` is the back-end's number of a compiled kernel; `arguments` are copied
+ * before launch returns. */
+typedef struct {
+  size_t size; /* sizeof(gyreLaunch) */
+  uint32_t kernel;
+  uint32_t blocks;
+  uint32_t threads;      /* of a block */
+  uint32_t shared_bytes; /* dynamic shared memory of a block */
+  const void* arguments;
+  size_t argument_bytes;
+} gyreLaunch;
+
+typedef struct {
+  size_t size; /* sizeof(gyreBackend) of the plugin */
+  uint32_t version;
+  gyreDeviceKind kind;
+  const char* name; /* "host", "cuda", "hip" */
+
+  const char* (*last_error)(void); /* never null */
+  gyreResult (*device_count)(int* count);
+  gyreResult (*device_info)(int ordinal, gyreDeviceInfo* info);
+  gyreResult (*device_select)(int ordinal);
+  gyreResult (*device_synchronize)(int ordinal);
+
+  gyreResult (*memory_alloc)(int ordinal, size_t bytes, void** pointer);
+  gyreResult (*memory_free)(int ordinal, void* pointer);
+  gyreResult (*host_alloc)(int ordinal, size_t bytes, void** pointer);
+  gyreResult (*host_free)(int ordinal, void* pointer);
+  gyreResult (*copy)(int ordinal, void* to, const void* from, size_t bytes);
+  gyreResult (*copy_async)(int ordinal, void* to, const void* from, size_t bytes,
+                           gyreStream_t stream);
+  gyreResult (*fill_async)(int ordinal, void* to, int value, size_t bytes, gyreStream_t stream);
+
+  gyreResult (*stream_create)(int ordinal, gyreStream_t* stream);
+  gyreResult (*stream_destroy)(int ordinal, gyreStream_t stream);
+  gyreResult (*stream_synchronize)(int ordinal, gyreStream_t stream);
+  gyreResult (*stream_query)(int ordinal, gyreStream_t stream);
+  gyreResult (*stream_wait_event)(int ordinal, gyreStream_t stream, gyreEvent_t event);
+
+  gyreResult (*event_create)(int ordinal, gyreEvent_t* event);
+  gyreResult (*event_destroy)(int ordinal, gyreEvent_t event);
+  gyreResult (*event_record)(int ordinal, gyreEvent_t event, gyreStream_t stream);
+  gyreResult (*event_synchronize)(int ordinal, gyreEvent_t event);
+  gyreResult (*event_query)(int ordinal, gyreEvent_t event);
+  gyreResult (*event_elapsed_ms)(int ordinal, gyreEvent_t begin, gyreEvent_t end,
+                                 float* milliseconds);
+
+  gyreResult (*ipc_export)(int ordinal, void* pointer, gyreIpcHandle* handle);
+  gyreResult (*ipc_import)(int ordinal, const gyreIpcHandle* handle, void** pointer);
+  gyreResult (*ipc_close)(int ordinal, void* pointer);
+
+  /* Null in a back-end without kernels (host: the executor runs the programs itself). */
+  gyreResult (*launch)(int ordinal, const gyreLaunch* launch, gyreStream_t stream);
+} gyreBackend;
+
+/* The symbol that a plugin exports. Returns null if it cannot serve `version`. */
+typedef const gyreBackend* (*gyreBackendTable_t)(uint32_t version);
+#define GYRE_BACKEND_SYMBOL "gyreBackendTable"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* GYRE_PLUGIN_H_ */
