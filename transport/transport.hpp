@@ -62,6 +62,8 @@ class Link {
   // Rung after posting to `send` or releasing from `receive`; no word: nobody to wake, the
   // transport's poll() moves the bytes.
   BellRope peer_bell;
+  // Position after the last slot sent by reference: a call ends only when the peer has taken it.
+  std::uint64_t referred_until = 0;
 
   // Tries to fill `header` (kind, location, region) so that the peer reads `bytes` at `data` in
   // place instead of through a slot. `moves_only`: the peer will copy, not reduce, them. The caller
@@ -106,6 +108,8 @@ class Transport {
   virtual void keep(std::span<const int> peers) = 0;
   virtual Link* link(int peer) = 0;
 
+  // Whether poll() has anything to do: false for transports whose lanes are plain memory.
+  virtual bool polls() const { return false; }
   // Moves what can be moved without blocking; whether anything moved. Executor's thread.
   virtual Result<bool> poll() { return false; }
   // Appends the descriptors on which poll() could make progress.

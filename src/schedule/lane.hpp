@@ -100,6 +100,11 @@ class LaneSender {
     head_ = view_.credit->head.load(std::memory_order_acquire);
     return head_ == position_;
   }
+  // Whether the receiver has taken everything below `position`.
+  bool taken(std::uint64_t position) {
+    if (head_ < position) head_ = view_.credit->head.load(std::memory_order_acquire);
+    return head_ >= position;
+  }
   SlotHeader& header() const { return view_.header(position_); }
   std::byte* slot() const { return view_.slot(position_); }
   // Publishes the slot that was just filled. The caller rings the receiver's bell afterwards.

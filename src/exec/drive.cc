@@ -1,0 +1,106 @@
+// The loop that drives ranks: sweep while something moves, then spin, yield, and sleep.
+#include <sched.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "exec/rank_executor.hpp"
+
+namespace gyre {
+namespace {
+
+constexpr unsigned kFaultCheckInterval = 64;  // empty sweeps between looks at the abort flag
+constexpr unsigned kYields = 16;              // sched_yield()s between spinning and sleeping
+constexpr milliseconds kLongestSleep{20};     // bounds every sleep, whatever wakes were lost
+
+bool finished(const Drive& drive) { return !drive.result || drive.at == drive.launches.size(); }
+
+void cpu_relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// One sweep over every unfinished rank. Returns whether anything moved.
+bool sweep_all(std::span<Drive> drives) {
+  bool moved = false;
+  for (Drive& drive : drives) {
+    if (finished(drive)) continue;
+    auto progress = drive.executor->sweep(drive.launches[drive.at]);
+    if (!progress) {
+      drive.result = drive.executor->fault(std::move(progress).error());
+      moved = true;
+    } else if (*progress == Progress::done) {
+      ++drive.at;
+      moved = true;
+    } else {
+      moved = moved || *progress == Progress::stepped;
+    }
+  }
+  return moved;
+}
+
+void check_all(std::span<Drive> drives, Clock::time_point since) {
+  for (Drive& drive : drives) {
+    if (finished(drive)) continue;
+    auto alive = drive.executor->check_faults(drive.launches[drive.at], since, drive.doing);
+    if (!alive) drive.result = std::move(alive).error();
+  }
+}
+
+// Sleeps until a lane of any unfinished rank may have moved.
+void sleep_all(std::span<Drive> drives) {
+  std::vector<const BellEnd*> bells;
+  std::vector<pollfd> descriptors;
+  bool poll = false;
+  for (const Drive& drive : drives) {
+    if (finished(drive)) continue;
+    bells.push_back(&drive.executor->bell());
+    poll = poll || drive.executor->polls();
+  }
+  poll = poll || bells.size() > 1;
+  for (const BellEnd* bell : bells) bell->prepare(poll);
+  // Once more with the bells armed: what moved before is seen here, what moves later rings.
+  if (sweep_all(drives)) {
+    for (const BellEnd* bell : bells) bell->cancel();
+    return;
+  }
+  if (!poll && bells.size() == 1) {
+    bells.front()->sleep(kLongestSleep);
+    return;
+  }
+  for (const Drive& drive : drives) {
+    if (!finished(drive)) drive.executor->descriptors(descriptors);
+  }
+  sleep_on(bells, descriptors, kLongestSleep);
+}
+
+bool all_finished(std::span<Drive> drives) {
+  return std::all_of(drives.begin(), drives.end(), finished);
+}
+
+}  // namespace
+
+void drive(std::span<Drive> drives) {
+  const Clock::time_point since = Clock::now();
+  unsigned spins = 0;
+  for (const Drive& one : drives) spins = std::max(spins, one.executor->spins());
+  unsigned idle = 0;
+  while (!all_finished(drives)) {
+    if (sweep_all(drives)) {
+      idle = 0;
+      continue;
+    }
+    ++idle;
+    if (idle % kFaultCheckInterval == 0 || idle > spins) check_all(drives, since);
+    if (idle <= spins) {
+      cpu_relax();
+    } else if (idle <= spins + kYields) {
+      ::sched_yield();
+    } else {
+      sleep_all(drives);
+    }
+  }
+}
+
+}  // namespace gyre

@@ -1,0 +1,38 @@
+// Everything that one call, or one fused group of sends and receives, runs on one rank.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "exec/strand_run.hpp"
+
+namespace gyre {
+
+// Chains run concurrently; the strands of a chain run one after the other (messages to one peer,
+// say). Reused from call to call so that a steady state allocates nothing.
+class Launch {
+ public:
+  struct Chain {
+    std::size_t next = 0;  // index of the strand at work
+    std::size_t end = 0;
+  };
+
+  void clear() {
+    runs.clear();
+    chains.clear();
+    programs.clear();
+  }
+  // Opens a chain; add() appends strands to the newest one.
+  void open_chain() { chains.push_back({runs.size(), runs.size()}); }
+  void add(const Work& work) {
+    runs.emplace_back(work);
+    chains.back().end = runs.size();
+  }
+
+  std::vector<StrandRun> runs;
+  std::vector<Chain> chains;
+  std::deque<Program> programs;  // programs that are not cached elsewhere; addresses stay valid
+};
+
+}  // namespace gyre

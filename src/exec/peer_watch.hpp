@@ -1,0 +1,60 @@
+// What is known of the peers' lives. Written by the reactor's thread and by transports, read by the
+// executor.
+//
+// Order: a state bit is set with release after the text was written under the mutex; `changed()` is
+// one relaxed load on the executor's blocked path.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bell.hpp"
+#include "base/clock.hpp"
+#include "transport/transport.hpp"
+
+namespace gyre {
+
+class PeerWatch final : public PeerEvents {
+ public:
+  // `names[r]`: "rank 3 (host h, pid 12)".
+  PeerWatch(std::vector<std::string> names, BellRope bell);
+
+  // The lanes with `peer` ended: what it had sent has arrived, more will not.
+  void lost(int peer, std::string how) override;
+  // The control star says that the peer's process is gone.
+  void gone(int peer, std::string how);
+  // The peer destroyed its communicator in good order.
+  void left(int peer);
+
+  bool changed() const { return changed_.load(std::memory_order_relaxed); }
+  bool lanes_ended(int peer) const { return has(peer, kLanesEnded); }
+  bool has_left(int peer) const { return has(peer, kLeft); }
+  // The first peer whose process is gone without a word, once that is `age` old.
+  std::optional<int> gone_for(milliseconds age) const;
+  const std::string& name(int peer) const { return names_[static_cast<std::size_t>(peer)]; }
+  // The error of a call that needs `peer`.
+  Error loss_of(int peer, std::string_view doing) const;
+
+ private:
+  enum : std::uint8_t { kLanesEnded = 1, kGone = 2, kLeft = 4 };
+  bool has(int peer, std::uint8_t bit) const {
+    return (states_[static_cast<std::size_t>(peer)].load(std::memory_order_acquire) & bit) != 0;
+  }
+  void mark(int peer, std::uint8_t bit, std::string how);
+
+  std::vector<std::string> names_;
+  BellRope bell_;
+  std::unique_ptr<std::atomic<std::uint8_t>[]> states_;
+  std::atomic<bool> changed_{false};
+  mutable std::mutex mutex_;
+  std::vector<std::string> how_;
+  int first_gone_ = -1;
+  Clock::time_point gone_at_{};
+};
+
+}  // namespace gyre

@@ -1,0 +1,116 @@
+#include "exec/rank_executor.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace gyre {
+
+namespace {
+// A rank that waits for a live rank which in turn waits for a dead one learns of it from that rank;
+// this bounds the wait if the rank between is busy elsewhere and never enters the call.
+constexpr milliseconds kIndirectLossPatience{1000};
+}  // namespace
+
+RankExecutor::RankExecutor(Config config)
+    : config_(std::move(config)), operands_(config_.links.size() + 1) {
+  for (Transport* transport : config_.transports) {
+    if (transport->polls()) pollers_.push_back(transport);
+  }
+  scratch_stride_ = round_up(config_.slot_bytes, page_size());
+  // Reserved address space; only fetched operands ever touch it.
+  if (auto scratch = Mapping::anonymous(scratch_stride_ * config_.links.size())) {
+    scratch_ = *std::move(scratch);
+  }
+  wiring_.rank = config_.rank;
+  wiring_.links = config_.links;
+  wiring_.operands = operands_;
+  wiring_.scratch = scratch_.data();
+  wiring_.scratch_stride = scratch_stride_;
+}
+
+Result<bool> RankExecutor::sweep_chains(Launch& launch, bool& done) {
+  bool stepped = false;
+  done = true;
+  for (Launch::Chain& chain : launch.chains) {
+    while (chain.next < chain.end) {
+      GYRE_TRY_ASSIGN(const Progress progress, launch.runs[chain.next].try_step(wiring_));
+      if (progress == Progress::blocked) break;
+      stepped = true;
+      if (progress == Progress::done) ++chain.next;
+    }
+    done = done && chain.next == chain.end;
+  }
+  return stepped;
+}
+
+bool RankExecutor::references_taken() {
+  for (Link* link : config_.links) {
+    if (link != nullptr && !link->send.taken(link->referred_until)) return false;
+  }
+  return true;
+}
+
+bool RankExecutor::flushed() const {
+  for (const Transport* transport : pollers_) {
+    if (!transport->flushed()) return false;
+  }
+  return true;
+}
+
+Result<Progress> RankExecutor::sweep(Launch& launch) {
+  bool done = false;
+  GYRE_TRY_ASSIGN(bool stepped, sweep_chains(launch, done));
+  for (Transport* transport : pollers_) {
+    GYRE_TRY_ASSIGN(const bool moved, transport->poll());
+    stepped = stepped || moved;
+  }
+  if (done && references_taken() && flushed()) return Progress::done;
+  return stepped ? Progress::stepped : Progress::blocked;
+}
+
+Error RankExecutor::fault(Error error) {
+  if (config_.abort->raise(error)) {
+    config_.announce(error);
+    return error;
+  }
+  return config_.abort->reason();
+}
+
+Result<void> RankExecutor::check_faults(const Launch& launch, Clock::time_point since,
+                                        std::string_view doing) {
+  if (config_.abort->raised()) return config_.abort->reason();
+  if (config_.peers->changed()) {
+    for (const Launch::Chain& chain : launch.chains) {
+      if (chain.next == chain.end) continue;
+      const StrandRun& run = launch.runs[chain.next];
+      const int peer = run.blocked_on(wiring_);
+      if (peer < 0 || !config_.peers->lanes_ended(peer)) continue;
+      // The loss is known, so everything the peer ever wrote is visible now: still blocked on it
+      // means blocked for ever.
+      if (run.blocked_on(wiring_) == peer) return fault(config_.peers->loss_of(peer, doing));
+    }
+    for (std::size_t peer = 0; peer < config_.links.size(); ++peer) {
+      Link* link = config_.links[peer];
+      if (link != nullptr && config_.peers->lanes_ended(static_cast<int>(peer)) &&
+          !link->send.taken(link->referred_until)) {
+        return fault(config_.peers->loss_of(static_cast<int>(peer), doing));
+      }
+    }
+    if (const auto peer = config_.peers->gone_for(kIndirectLossPatience)) {
+      return fault(config_.peers->loss_of(*peer, doing));
+    }
+  }
+  if (config_.timeout.count() > 0 && Clock::now() - since > config_.timeout) {
+    return fault({Status::timeout,
+                  fmt::format("{} on rank {} did not end within GYRE_TIMEOUT ({} ms): {}", doing,
+                              config_.rank, config_.timeout.count(), config_.who_is_late())});
+  }
+  return {};
+}
+
+void RankExecutor::descriptors(std::vector<pollfd>& fds) const {
+  for (const Transport* transport : pollers_) transport->descriptors(fds);
+}
+
+}  // namespace gyre

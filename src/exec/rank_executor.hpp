@@ -1,0 +1,82 @@
+// The host executor of one rank: steps the strands of a launch cooperatively, moves socket bytes in
+// the same loop, and turns every blocked wait into an end (data, abort, loss or deadline).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/abort.hpp"
+#include "base/bell.hpp"
+#include "base/clock.hpp"
+#include "base/memory.hpp"
+#include "exec/launch.hpp"
+#include "exec/peer_watch.hpp"
+#include "transport/transport.hpp"
+
+namespace gyre {
+
+class RankExecutor {
+ public:
+  struct Config {
+    int rank = 0;
+    std::vector<Link*> links;            // by peer; the own entry is null
+    std::vector<Transport*> transports;  // those that carry at least one link
+    std::uint64_t slot_bytes = 0;        // largest slice
+    AbortState* abort = nullptr;
+    PeerWatch* peers = nullptr;
+    const BellEnd* bell = nullptr;
+    unsigned spins = 0;       // empty sweeps before the rank yields, then sleeps
+    milliseconds timeout{0};  // per call; 0: none
+    // Tells the other ranks of a fault that this rank found.
+    std::function<void(const Error&)> announce;
+    // Finds out who is late when the timeout has passed; "" if nobody can tell.
+    std::function<std::string()> who_is_late;
+  };
+
+  explicit RankExecutor(Config config);
+
+  // One sweep over the launch's chains and the transports. Never blocks.
+  Result<Progress> sweep(Launch& launch);
+  // Why the launch can never go on, if it cannot. `since`: when the call began.
+  Result<void> check_faults(const Launch& launch, Clock::time_point since, std::string_view doing);
+  // Records a fault that this rank found and tells everybody.
+  Error fault(Error error);
+
+  bool polls() const { return !pollers_.empty(); }
+  void descriptors(std::vector<pollfd>& fds) const;
+  const BellEnd& bell() const { return *config_.bell; }
+  unsigned spins() const { return config_.spins; }
+
+  // Calls begun and ended, for the answer to "who is late?".
+  std::atomic<std::uint64_t> entered{0}, finished{0};
+
+ private:
+  Result<bool> sweep_chains(Launch& launch, bool& done);
+  bool references_taken();
+  bool flushed() const;
+
+  Config config_;
+  std::vector<Transport*> pollers_;
+  std::vector<const std::byte*> operands_;
+  Mapping scratch_;
+  std::uint64_t scratch_stride_ = 0;
+  Wiring wiring_;
+};
+
+// One rank's launches in a drive(); `doing` names them in errors.
+struct Drive {
+  RankExecutor* executor = nullptr;
+  std::span<Launch> launches;
+  std::string_view doing;
+  std::size_t at = 0;
+  Result<void> result;
+};
+
+// Runs all launches of all ranks to their end on the calling thread. Every wait can be aborted.
+void drive(std::span<Drive> drives);
+
+}  // namespace gyre

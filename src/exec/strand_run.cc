@@ -1,0 +1,232 @@
+#include "exec/strand_run.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+namespace gyre {
+namespace {
+
+// Calls visit(peer) for every rank of `peers` but the own one, until it returns false.
+template <typename Visit>
+bool for_each_peer(const Peers& peers, int self, std::size_t world, Visit visit) {
+  for (std::size_t i = 0; i < peers.count; ++i) {
+    std::size_t peer = peers.first + i;
+    if (peer >= world) peer -= world;
+    if (static_cast<int>(peer) != self && !visit(static_cast<int>(peer))) return false;
+  }
+  return true;
+}
+
+bool covers(const Peers& peers, int rank, std::size_t world) {
+  const auto distance = (static_cast<std::size_t>(rank) + world - peers.first) % world;
+  return distance < peers.count;
+}
+
+Link& link_of(const Wiring& wiring, int peer) {
+  return *wiring.links[static_cast<std::size_t>(peer)];
+}
+
+void ring(const BellRope& rope) {
+  if (rope.word != nullptr) rope.ring();
+}
+
+// What a slot or a call speaks of, for messages about ranks that disagree.
+std::string describe(CallTag tag, std::uint64_t count) {
+  if (tag.kind() == CallKind::send) {
+    return fmt::format("a message of {} x {}", count, name_of(tag.type()));
+  }
+  std::string text = fmt::format("{} of {} x {}", name_of(tag.kind()), count, name_of(tag.type()));
+  if (reduces(tag.kind())) text += fmt::format(", {}", name_of(tag.op()));
+  return text + fmt::format(", root {}", tag.root());
+}
+
+}  // namespace
+
+StrandRun::StrandRun(const Work& work)
+    : work_(work),
+      element_bytes_(size_of(work.fold.type)),
+      cursor_(*work.program, work.strand, work.tiles) {}
+
+Result<Progress> StrandRun::try_step(const Wiring& wiring) {
+  if (cursor_.done()) return Progress::done;
+  const ResolvedStep step = cursor_.current();
+  if (!lanes_ready(step, wiring)) return Progress::blocked;
+  GYRE_TRY(execute(resolve(step), wiring));
+  cursor_.next();
+  return cursor_.done() ? Progress::done : Progress::stepped;
+}
+
+bool StrandRun::lanes_ready(const ResolvedStep& step, const Wiring& wiring) const {
+  const std::size_t world = wiring.links.size();
+  return for_each_peer(
+             step.receive, wiring.rank, world,
+             [&](int peer) { return link_of(wiring, peer).receive.front() != nullptr; }) &&
+         for_each_peer(step.send, wiring.rank, world,
+                       [&](int peer) { return link_of(wiring, peer).send.has_credit(); });
+}
+
+int StrandRun::blocked_on(const Wiring& wiring) const {
+  if (cursor_.done()) return -1;
+  const ResolvedStep step = cursor_.current();
+  const std::size_t world = wiring.links.size();
+  int found = -1;
+  const auto missing = [&](int peer, bool ready) {
+    if (!ready) found = peer;
+    return ready;
+  };
+  for_each_peer(step.receive, wiring.rank, world, [&](int peer) {
+    return missing(peer, link_of(wiring, peer).receive.front() != nullptr);
+  });
+  if (found >= 0) return found;
+  for_each_peer(step.send, wiring.rank, world,
+                [&](int peer) { return missing(peer, link_of(wiring, peer).send.has_credit()); });
+  return found;
+}
+
+StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
+  Moved moved;
+  moved.step = step;
+  if (step.target != kNoChunk) {
+    const Extent extent =
+        work_.output_layout.extent(step.tile, static_cast<std::uint64_t>(step.target));
+    moved.elements = extent.count;
+    moved.target = work_.output + extent.offset * element_bytes_;
+  }
+  if (step.source != kNoChunk) {
+    const Extent extent =
+        work_.input_layout.extent(step.tile, static_cast<std::uint64_t>(step.source));
+    moved.elements = extent.count;
+    moved.source = work_.input + extent.offset * element_bytes_;
+  }
+  moved.bytes = moved.elements * element_bytes_;
+  return moved;
+}
+
+Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t bytes, int peer,
+                                     const Wiring& wiring) const {
+  if (header.call == work_.tag.value && header.count == work_.count && header.bytes == bytes) {
+    return {};
+  }
+  return Error{
+      Status::invalid_usage,
+      fmt::format("ranks disagree about a call: rank {} is in {}, rank {} sent {}; every "
+                  "rank must issue the same calls with the same count, type, operation and "
+                  "root",
+                  wiring.rank, describe(work_.tag, work_.count), peer,
+                  describe(CallTag{header.call}, header.count))};
+}
+
+Result<const std::byte*> StrandRun::receive_one(const Moved& moved, int peer, int slot,
+                                                const Wiring& wiring) const {
+  Link& link = link_of(wiring, peer);
+  const SlotHeader& header = *link.receive.front();
+  GYRE_TRY(check_header(header, moved.bytes, peer, wiring));
+  if (moved.bytes == 0) return static_cast<const std::byte*>(wiring.scratch);
+  if (const std::byte* in_place = link.locate(header)) return in_place;
+  // A lone operand that is only stored is fetched to where it goes.
+  const bool straight = moved.target != nullptr && moved.source == nullptr &&
+                        moved.step.receive.count == 1 && !needs_fold(moved.step, 1, -1);
+  std::byte* into = straight
+                        ? moved.target
+                        : wiring.scratch + static_cast<std::uint64_t>(slot) * wiring.scratch_stride;
+  GYRE_TRY(link.fetch(header, into));
+  return static_cast<const std::byte*>(into);
+}
+
+Result<int> StrandRun::gather_operands(const Moved& moved, const Wiring& wiring, int* local) const {
+  const std::size_t world = wiring.links.size();
+  const Peers& peers = moved.step.receive;
+  const bool in_rank_order =
+      moved.source != nullptr && peers.count > 0 && covers(peers, wiring.rank, world);
+  int operands = 0;
+  for (std::size_t i = 0; i < peers.count; ++i) {
+    const int peer = static_cast<int>((peers.first + i) % world);
+    if (peer == wiring.rank) {
+      if (!in_rank_order) continue;
+      *local = operands;
+      wiring.operands[static_cast<std::size_t>(operands++)] = moved.source;
+      continue;
+    }
+    GYRE_TRY_ASSIGN(const std::byte* operand, receive_one(moved, peer, operands, wiring));
+    wiring.operands[static_cast<std::size_t>(operands++)] = operand;
+  }
+  if (moved.source != nullptr && !in_rank_order) {
+    *local = operands;
+    wiring.operands[static_cast<std::size_t>(operands++)] = moved.source;
+  }
+  return operands;
+}
+
+bool StrandRun::needs_fold(const ResolvedStep& step, int operands, int local) const {
+  if (!work_.reducing) return false;
+  return operands > 1 || (local >= 0 && work_.fold.op == ReduceOp::premulsum) ||
+         (step.finish && work_.fold.op == ReduceOp::avg);
+}
+
+Result<void> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
+  int local = -1;
+  GYRE_TRY_ASSIGN(const int operands, gather_operands(moved, wiring, &local));
+  const std::span<const std::byte* const> sources =
+      wiring.operands.first(static_cast<std::size_t>(operands));
+  const bool folds = needs_fold(moved.step, operands, local);
+  const bool sends = moved.step.send.count > 0;
+
+  // The value is made where it is stored, else in the first slot that carries it, else (small
+  // enough to ride in the headers) here. A lone operand that is only passed on stays where it is.
+  alignas(16) std::array<std::byte, kInlineBytes> small;
+  const std::byte* value = sources.empty() ? nullptr : sources[0];
+  std::byte* place = moved.target;
+  if (place == nullptr && sends && (folds || local != 0)) {
+    const int first = moved.step.send.first == wiring.rank
+                          ? static_cast<int>((moved.step.send.first + 1U) % wiring.links.size())
+                          : moved.step.send.first;
+    place = moved.bytes <= kInlineBytes ? small.data() : link_of(wiring, first).send.slot();
+  }
+  if (place != nullptr && moved.bytes > 0) {
+    if (folds) {
+      Fold fold_step = work_.fold;
+      fold_step.local = local;
+      fold_step.finish = moved.step.finish;
+      fold(fold_step, place, sources, moved.elements);
+    } else {
+      copy(place, value, moved.bytes);
+    }
+    value = place;
+  }
+  if (sends) send_value(moved, value, moved.target != nullptr || value == moved.source, wiring);
+  for_each_peer(moved.step.receive, wiring.rank, wiring.links.size(), [&](int peer) {
+    Link& link = link_of(wiring, peer);
+    link.receive.release();
+    ring(link.peer_bell);
+    return true;
+  });
+  return {};
+}
+
+void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stable,
+                           const Wiring& wiring) const {
+  const bool moves_only = !work_.reducing || moved.target != nullptr;
+  for_each_peer(moved.step.send, wiring.rank, wiring.links.size(), [&](int peer) {
+    Link& link = link_of(wiring, peer);
+    SlotHeader& header = link.send.header();
+    header.bytes = moved.bytes;
+    header.count = work_.count;
+    header.call = work_.tag.value;
+    if (moved.bytes <= kInlineBytes) {
+      header.kind = SlotKind::inlined;
+      if (moved.bytes > 0) std::memcpy(header.inline_data, value, moved.bytes);
+    } else if (stable && link.refer(value, moved.bytes, moves_only, header)) {
+      link.referred_until = link.send.position() + 1;
+    } else {
+      header.kind = SlotKind::staged;
+      copy(link.send.slot(), value, moved.bytes);
+    }
+    link.send.post();
+    ring(link.peer_bell);
+    return true;
+  });
+}
+
+}  // namespace gyre

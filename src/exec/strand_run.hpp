@@ -1,0 +1,84 @@
+// One strand at work: a program, the buffers it works on, and how far it is.
+//
+// try_step() executes the strand's next step if every lane it needs is ready, and does nothing
+// otherwise, so one thread can drive any number of strands. Hot path: no allocation, no lock, no
+// system call but a futex wake for a peer that sleeps.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/memory.hpp"
+#include "base/status.hpp"
+#include "kernels/host/reduce.hpp"
+#include "schedule/call.hpp"
+#include "schedule/cursor.hpp"
+#include "schedule/layout.hpp"
+#include "transport/transport.hpp"
+
+namespace gyre {
+
+// The links of one rank by peer (its own entry is null), and scratch memory for fetched operands.
+struct Wiring {
+  int rank = 0;
+  std::span<Link* const> links;
+  std::span<const std::byte*> operands;  // world entries, for the fold
+  std::byte* scratch = nullptr;          // world * scratch_stride bytes
+  std::uint64_t scratch_stride = 0;
+};
+
+// What a strand works on.
+struct Work {
+  const Program* program = nullptr;
+  int strand = 0;
+  std::uint64_t tiles = 1;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  Layout input_layout;
+  Layout output_layout;
+  Fold fold;              // type, op, scale, ranks; local and finish are set per step
+  bool reducing = false;  // a reducing collective: single operands may still need scaling
+  CallTag tag;
+  std::uint64_t count = 0;  // the call's count, checked against the peers'
+};
+
+enum class Progress : std::uint8_t { stepped, blocked, done };
+
+class StrandRun {
+ public:
+  explicit StrandRun(const Work& work);
+
+  Result<Progress> try_step(const Wiring& wiring);
+
+  // The peer whose lane the current step waits for, or -1; for reports and loss checks.
+  int blocked_on(const Wiring& wiring) const;
+
+ private:
+  // One step, resolved to bytes.
+  struct Moved {
+    ResolvedStep step;
+    std::uint64_t elements = 0;
+    std::uint64_t bytes = 0;
+    const std::byte* source = nullptr;
+    std::byte* target = nullptr;
+  };
+
+  Moved resolve(const ResolvedStep& step) const;
+  bool lanes_ready(const ResolvedStep& step, const Wiring& wiring) const;
+  Result<void> check_header(const SlotHeader& header, std::uint64_t bytes, int peer,
+                            const Wiring& wiring) const;
+  Result<int> gather_operands(const Moved& moved, const Wiring& wiring, int* local) const;
+  Result<const std::byte*> receive_one(const Moved& moved, int peer, int slot,
+                                       const Wiring& wiring) const;
+  Result<void> execute(const Moved& moved, const Wiring& wiring);
+  void send_value(const Moved& moved, const std::byte* value, bool stable,
+                  const Wiring& wiring) const;
+  bool needs_fold(const ResolvedStep& step, int operands, int local) const;
+
+  Work work_;
+  std::uint64_t element_bytes_;
+  Cursor cursor_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,81 @@
+// What a rank was asked to do, in the terms of the collectives; the same value on every rank but for
+// the pointers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace gyre {
+
+enum class CallKind : std::uint8_t {
+  all_reduce,
+  reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  gather,
+  scatter,
+  send,
+  receive,
+  all_to_all_v,
+  all_gather_v,
+  reduce_scatter_v,
+};
+
+constexpr std::string_view name_of(CallKind kind) {
+  constexpr std::string_view kNames[] = {"AllReduce", "Reduce",   "Broadcast", "AllGather",
+                                         "ReduceScatter", "AlltoAll", "Gather", "Scatter",
+                                         "Send",      "Recv",     "AlltoAllv", "AllGatherv",
+                                         "ReduceScatterv"};
+  return kNames[static_cast<int>(kind)];
+}
+
+constexpr bool reduces(CallKind kind) {
+  return kind == CallKind::all_reduce || kind == CallKind::reduce ||
+         kind == CallKind::reduce_scatter || kind == CallKind::reduce_scatter_v;
+}
+
+// Per-rank counts and offsets of the v-variants, in elements.
+struct BlockTable {
+  std::vector<std::uint64_t> send_counts, send_offsets, receive_counts, receive_offsets;
+};
+
+struct Call {
+  CallKind kind = CallKind::all_reduce;
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;                     // root, or the peer of a send or receive
+  std::uint64_t count = 0;          // elements, in the meaning of the nccl.h function
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  double scale = 1.0;               // premulsum: this rank's factor ...
+  std::uint64_t scale_bits = 0;     // ... and its bits in the element's type (64-bit integers)
+  std::shared_ptr<const BlockTable> blocks;
+};
+
+// A packed signature that rides in every slot, so that ranks which disagree about a call notice.
+// Sends and receives share one kind; their root differs by nature and is left out.
+struct CallTag {
+  std::uint32_t value = 0;
+
+  static CallTag of(const Call& call) {
+    const bool point_to_point = call.kind == CallKind::send || call.kind == CallKind::receive;
+    const auto kind = static_cast<std::uint32_t>(point_to_point ? CallKind::send : call.kind);
+    const auto op = reduces(call.kind) ? static_cast<std::uint32_t>(call.op) : 0U;
+    const auto root = point_to_point ? 0U : static_cast<std::uint32_t>(call.root);
+    return {kind << 28 | static_cast<std::uint32_t>(call.type) << 24 | op << 20 |
+            (root & 0xfffffU)};
+  }
+  CallKind kind() const { return static_cast<CallKind>(value >> 28); }
+  DataType type() const { return static_cast<DataType>(value >> 24 & 0xf); }
+  ReduceOp op() const { return static_cast<ReduceOp>(value >> 20 & 0xf); }
+  int root() const { return static_cast<int>(value & 0xfffff); }
+};
+
+}  // namespace gyre
