@@ -1,0 +1,35 @@
+// What launchers put into the environment. Pure: the environment is a function from name to value.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+
+namespace gyre {
+
+using Environment = std::function<std::optional<std::string>(std::string_view name)>;
+Environment process_environment();
+
+struct Launch {
+  std::string launcher;  // "torchrun", "Open MPI", "MPICH", "Slurm"; "" for none
+  int rank = 0;
+  int world = 1;
+  int local_rank = -1;     // as the launcher says; negative: it does not
+  std::string rendezvous;  // "host:port" at which rank 0 listens; empty: none known
+};
+
+// The first launcher that names both rank and world: torchrun's names first, then Open MPI's,
+// MPICH/Hydra's, Slurm's. invalid_argument, naming the variable, for values that make no sense.
+Result<Launch> read_launch(const Environment& environment);
+
+// The launcher's name of this run ("" if there is none): the same on all its ranks, another one in
+// every run.
+std::string job_name(const Environment& environment);
+
+// "node[1-3,7],b2" -> "node1".
+std::string first_host(std::string_view node_list);
+
+}  // namespace gyre

@@ -1,0 +1,32 @@
+// How ranks that share an id meet: all come, each with its facts; all leave with everybody's.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/abort.hpp"
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "bootstrap/unique_id.hpp"
+
+namespace gyre {
+
+inline constexpr std::size_t kMaxFactsBytes = 64 << 10;
+
+// Blocks until the facts of all `world` ranks are there and returns them by rank. Fails on every
+// rank that came, with the same reason, when
+//   ranks are missing at the earliest deadline of those present (timeout; lists them),
+//   a rank reported a failure, died, or aborted (its reason; peer_lost),
+//   two processes claim one rank, or name different worlds or versions (invalid_usage; names both).
+// An id that failed stays failed; try again with a new one (or the same fixed port). Any thread,
+// several at once; ends within 50 ms of an abort.
+Result<std::vector<std::vector<std::byte>>> rendezvous(const UniqueId& id, int rank, int world,
+                                                       std::span<const std::byte> facts,
+                                                       Deadline deadline, const AbortState* abort);
+
+// Called instead of rendezvous() by a rank that cannot take part: the others get `error` at once.
+Result<void> report_failure(const UniqueId& id, int rank, int world, const Error& error,
+                            Deadline deadline);
+
+}  // namespace gyre
