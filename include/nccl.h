@@ -9,12 +9,12 @@
  * from here. Without them, or with GYRE_NO_CUDA defined, a stream is the same opaque pointer type
  * that CUDA declares, so that the CUDA headers may still be included before or after this one.
  */
-#ifndef NCCL_H_
-#define NCCL_H_
-
 #ifdef RCCL_H_
 #error "nccl.h and rccl/rccl.h declare the same functions for different streams: include only one"
 #endif
+
+#ifndef NCCL_H_
+#define NCCL_H_
 
 #if !defined(GYRE_NO_CUDA) && defined(__has_include)
 #if __has_include(<cuda_runtime.h>)
