@@ -1,0 +1,51 @@
+// Element-wise reductions in host memory, the arithmetic under every rank that is not a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/types.hpp"
+
+namespace gyre {
+
+// What one fold computes. All operands have the element type `type`.
+struct Fold {
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  // premulsum: factor of the local operand. Rounded once to fp32 for types below fp32 and for fp32;
+  // truncated toward zero, then taken mod 2^k, for integers of 8 and 32 bits.
+  double scale = 1.0;
+  // premulsum of 64-bit integers: the exact factor, as the bits of the element type.
+  std::uint64_t scale_bits = 0;
+  int ranks = 1;        // avg: the divisor, >= 1
+  int local = -1;       // premulsum: index of the operand to scale, -1: none
+  bool finish = false;  // avg: divide by `ranks`; set only by the step that yields the final value
+};
+
+// target[i] = sources[0][i] op sources[1][i] op ..., from left to right, for every i < count.
+//
+// Every pointer may have any byte alignment. `target` may equal one or more of the sources exactly;
+// no other overlap. Needs at least one source. Touches no byte outside [0, count) elements.
+// Thread-safe, allocates nothing, cannot fail.
+//
+// The bits of a result depend on the operands, their order and `fold` alone: not on the CPU, the
+// alignment or the position of the element. They assume the default floating-point environment
+// (round to nearest, subnormals kept).
+//
+// - fp16, bf16 and fp8 are accumulated in fp32 over all sources and rounded once at the end, to
+//   nearest even. fp8 results beyond the largest finite value become that value; an infinity stays
+//   one in e5m2 and becomes 448 in e4m3, which has none.
+// - avg with `finish` never overflows where the true average fits: see README.md. Without `finish`
+//   avg is sum.
+// - Integers wrap mod 2^k, but avg with `finish` is exact (truncated toward zero).
+// - max and min: a NaN wins, and -0 < +0, so the order of the sources does not matter.
+// - A NaN that an operation yields has its sign clear and every other bit set. A fold that does not
+//   compute (one source, nothing to scale or divide) is a copy of the bits.
+void fold(const Fold& fold, std::byte* target, std::span<const std::byte* const> sources,
+          std::uint64_t count);
+
+// Copies `bytes`; the ranges are equal (then nothing happens) or disjoint.
+void copy(std::byte* target, const std::byte* source, std::uint64_t bytes);
+
+}  // namespace gyre
