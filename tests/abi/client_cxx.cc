@@ -1,0 +1,2 @@
+// The client as C++, where function types must match exactly.
+#include "client.c"
