@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "tools/gyre/launcher.hpp"
 #include "tools/gyre/run_options.hpp"
@@ -34,10 +37,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "others are ended, and the exit status is that rank's (128 + signal if one ended it; 124 "
       "for\n"
       "--timeout).");
-  run->add_option("-n,--ranks", options.ranks, "Number of ranks")->check(CLI::Range(1, 4096));
+  run->add_option("-n,--ranks", options.ranks, "Number of ranks")
+      ->take_last()
+      ->check(CLI::Range(1, 4096));
   run->add_option("-e,--env", options.environment, "NAME=value for every rank; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
       ->check([](const std::string& variable) {
         const bool good = variable.find('=') != std::string::npos && variable.front() != '=';
         return good ? std::string() : fmt::format("'{}' is not NAME=value", variable);
@@ -56,14 +60,35 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+// CLI11 reads options after a "--" too, so what follows it is kept from CLI11.
+struct Arguments {
+  std::vector<char*> ours;
+  std::vector<std::string> theirs;  // "--" first, if there was one
+};
+
+Arguments split(int argc, char** argv) {
+  const auto end = argv + argc;
+  const auto dashes = std::find(argv, end, std::string_view("--"));
+  return {{argv, dashes}, {dashes, end}};
+}
+
+// The program to run: what CLI11 left over and what it was not shown.
+std::vector<std::string> command_of(std::vector<std::string> left, std::vector<std::string> kept) {
+  // The first "--" ends our options; any later one is the program's.
+  if (left.empty() && !kept.empty()) kept.erase(kept.begin());
+  left.insert(left.end(), kept.begin(), kept.end());
+  return left;
+}
+
 int execute(int argc, char** argv) {
+  auto arguments = split(argc, argv);
   CLI::App app{"Gyre: collective communication for any rank", "gyre"};
   app.require_subcommand(1);
   RunOptions options;
   const auto* run = add_run(app, options);
   const auto* version = app.add_subcommand("version", "Print the version");
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(arguments.ours.size()), arguments.ours.data());
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
@@ -71,17 +96,14 @@ int execute(int argc, char** argv) {
     fmt::print("gyre {}\n", GYRE_VERSION);
     return 0;
   }
-  options.command = run->remaining();
-  if (!options.command.empty() && options.command.front() == "--") {
-    options.command.erase(options.command.begin());
-  }
-  if (options.command.empty()) {
-    fmt::print(stderr, "gyre run: which program? See gyre run --help\n");
+  const auto left = run->remaining();
+  if (!left.empty() && left.front().starts_with('-')) {
+    fmt::print(stderr, "gyre run: unknown option {}. See gyre run --help\n", left.front());
     return kUsageError;
   }
-  if (options.command.front().starts_with('-')) {
-    fmt::print(stderr, "gyre run: unknown option {}. See gyre run --help\n",
-               options.command.front());
+  options.command = command_of(left, std::move(arguments.theirs));
+  if (options.command.empty()) {
+    fmt::print(stderr, "gyre run: which program? See gyre run --help\n");
     return kUsageError;
   }
   return start_job(options);
