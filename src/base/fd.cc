@@ -22,10 +22,13 @@ void record(int fd) {
   }
 }
 
-void forget(int fd) {
-  if (fd >= 0 && fd < kMaxDescriptor) {
-    open_bits[static_cast<std::size_t>(fd / 64)].fetch_and(~bit(fd), std::memory_order_relaxed);
-  }
+// Whether `fd` was still recorded: in a forked child it is not, and must not be closed again, since
+// the child may have been given the same number for a file of its own.
+bool forget(int fd) {
+  if (fd < 0 || fd >= kMaxDescriptor) return true;
+  const std::uint64_t before =
+      open_bits[static_cast<std::size_t>(fd / 64)].fetch_and(~bit(fd), std::memory_order_relaxed);
+  return (before & bit(fd)) != 0;
 }
 
 }  // namespace
@@ -34,8 +37,7 @@ Fd::Fd(int fd) : fd_(fd) { record(fd); }
 
 void Fd::reset() {
   if (fd_ < 0) return;
-  forget(fd_);
-  ::close(fd_);
+  if (forget(fd_)) ::close(fd_);
   fd_ = -1;
 }
 

@@ -1,0 +1,362 @@
+#include "base/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <variant>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "base/parse_value.hpp"
+
+namespace gyre {
+namespace {
+
+// The kinds of settings. Each knows how to read a value into the Settings, and how to describe and
+// print it; an empty `field` marks a name that another part reads from the environment itself.
+struct Flag {
+  bool Settings::*field;
+};
+struct OptionalFlag {
+  std::optional<bool> Settings::*field;
+};
+struct Integer {
+  std::int64_t Settings::*field;
+  std::int64_t min, max;
+};
+struct Bytes {
+  std::int64_t Settings::*field;
+  std::int64_t min, max, multiple;
+};
+struct Seconds {
+  std::int64_t Settings::*field;
+  std::int64_t min_ms, max_ms;
+};
+struct Choice {
+  std::string Settings::*field;
+  std::vector<std::string_view> options;
+};
+struct Text {
+  std::string Settings::*field = nullptr;
+  std::string_view form = "any text";
+  bool (*valid)(std::string_view) = nullptr;
+};
+using Kind = std::variant<Flag, OptionalFlag, Integer, Bytes, Seconds, Choice, Text>;
+
+struct Entry {
+  std::string_view name;
+  Kind kind;
+  std::string_view help;
+  bool must_agree = false;
+};
+
+bool valid_port_range(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return false;
+  const auto first = parse_integer(text.substr(0, dash));
+  const auto last = parse_integer(text.substr(dash + 1));
+  return first && last && 1 <= *first && *first <= *last && *last <= 65535;
+}
+
+bool valid_host_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const auto port = parse_integer(text.substr(colon + 1));
+  return port && 1 <= *port && *port <= 65535;
+}
+
+bool valid_hook(std::string_view text) {
+  return text.starts_with("trace") || text.starts_with("fault") || text.starts_with("throttle");
+}
+
+using S = Settings;
+constexpr std::int64_t kHours = 3'600'000;
+constexpr std::int64_t kWeek = 168 * kHours;
+
+const std::vector<Entry>& table() {
+  static const auto* entries = new std::vector<Entry>{
+      {"GYRE_DEVICE", Choice{&S::device, {"auto", "host", "cuda", "hip"}},
+       "Which kind of rank a process is; auto takes CUDA, else HIP, else host"},
+      {"GYRE_JOB_ID", Text{&S::job_id},
+       "Names this run, so that ranks of another run are never mistaken for its own"},
+      {"NCCL_COMM_ID", Text{&S::comm_id, "host:port, 1.2.3.4:port or [v6]:port", valid_host_port},
+       "Where rank 0 listens when the ranks exchange no id"},
+      {"NCCL_HOSTID", Text{&S::host_id},
+       "Stands in for the host's identity: ranks with different ones share no memory"},
+      {"NCCL_SOCKET_IFNAME", Text{&S::socket_ifname, "[^][=]name,name..."},
+       "Interfaces to use, by prefix; = for whole names, ^ to exclude"},
+      {"NCCL_SOCKET_FAMILY", Choice{&S::socket_family, {"AF_INET", "AF_INET6"}},
+       "Use addresses of one family only"},
+      {"GYRE_PORT_RANGE", Text{&S::port_range, "first-last, both in 1 to 65535", valid_port_range},
+       "The listening port of each process is taken from this range"},
+      {"GYRE_INIT_TIMEOUT", Seconds{&S::init_timeout_ms, 1, kWeek},
+       "How long init waits for all ranks"},
+      {"GYRE_TIMEOUT", Seconds{&S::timeout_ms, 0, kWeek},
+       "How long an operation may take before it fails; 0 for ever"},
+      {"GYRE_HANDSHAKE_TIMEOUT", Seconds{&S::handshake_timeout_ms, 1, kHours},
+       "How long a new connection may take to prove that it belongs to the job"},
+      {"NCCL_P2P_DISABLE", Flag{&S::p2p_disable}, "No direct access to peers' memory"},
+      {"NCCL_SHM_DISABLE", Flag{&S::shm_disable}, "No shared memory"},
+      {"GYRE_SLOTS", Integer{&S::slots, 2, 64}, "Slots of a lane", true},
+      {"GYRE_SLOT_BYTES", Bytes{&S::slot_bytes, 4 << 10, 64 << 20, 4 << 10}, "Size of a slot",
+       true},
+      {"GYRE_SOCKET_STREAMS", Integer{&S::socket_streams, 1, 16},
+       "TCP connections of a pair of ranks", true},
+      {"GYRE_TCP_CONGESTION", Text{&S::congestion, "auto, or the name of one the kernel has"},
+       "Congestion control of the data connections"},
+      {"GYRE_ZERO_COPY", Bytes{&S::zero_copy_bytes, 0, std::int64_t{1} << 40, 1},
+       "The smallest slice that is sent by reference instead of through a slot"},
+      {"GYRE_CMA", Choice{&S::cma, {"auto", "0", "1"}}, "Read peers' memory with process_vm_readv"},
+      {"GYRE_HOOK", Text{&S::hook, "trace..., fault:... or throttle:...", valid_hook},
+       "Decorates the transports, for tests and diagnosis"},
+      {"GYRE_REPRODUCIBLE", Flag{&S::reproducible},
+       "Result bits that depend only on inputs, count of ranks, type and operation", true},
+      {"GYRE_CHECK", Flag{&S::check}, "Ranks compare their calls; the odd one is named", true},
+      {"NCCL_COMM_BLOCKING", OptionalFlag{&S::comm_blocking},
+       "Overrides the blocking field of every communicator's configuration"},
+      {"GYRE_SPIN", Integer{&S::spin_us, 0, 1'000'000},
+       "Microseconds for which a wait spins before it sleeps"},
+      {"GYRE_NCCL_VERSION", Integer{&S::nccl_version, 2000, 99999},
+       "The version that ncclGetVersion reports"},
+      {"NCCL_ALGO", Text{&S::algo, "[function:][^]name,name;..."}, "Algorithms to choose from",
+       true},
+      {"NCCL_PROTO", Text{&S::proto, "[function:][^]LL,LL128,Simple;..."},
+       "Protocols to choose from", true},
+      {"NCCL_MIN_NCHANNELS", Integer{&S::min_channels, 1, 64}, "Fewest channels", true},
+      {"NCCL_MAX_NCHANNELS", Integer{&S::max_channels, 1, 64}, "Most channels", true},
+      {"GYRE_ONE_SHOT_BYTES", Bytes{&S::one_shot_bytes, 0, 64 << 20, 1},
+       "The largest message that every rank sends to every other at once", true},
+      {"NCCL_DEBUG", Text{nullptr, "VERSION, WARN, INFO, ABORT or TRACE"}, "What is logged"},
+      {"NCCL_DEBUG_SUBSYS", Text{nullptr, "[^]INIT,COLL,... or ALL"},
+       "The subsystems whose INFO lines are logged"},
+      {"NCCL_DEBUG_FILE", Text{nullptr, "a path; %h host, %p process"}, "Where the log goes"},
+      {"NCCL_DEBUG_TIMESTAMP_FORMAT", Text{nullptr, "strftime's, and %Nf for N digits"},
+       "The time stamp of log lines"},
+      {"NCCL_DEBUG_TIMESTAMP_LEVELS", Text{nullptr, "[^]WARN,INFO,... or ALL"},
+       "The log levels that carry a time stamp"},
+  };
+  return *entries;
+}
+
+template <typename... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <typename... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+std::string range_of(const Kind& kind) {
+  return std::visit(
+      Overloaded{
+          [](const Flag&) -> std::string { return "0 or 1"; },
+          [](const OptionalFlag&) -> std::string { return "0 or 1"; },
+          [](const Integer& k) { return fmt::format("{} to {}", k.min, k.max); },
+          [](const Bytes& k) {
+            auto text = fmt::format("{} to {}", text_of_bytes(k.min), text_of_bytes(k.max));
+            if (k.multiple > 1)
+              text += fmt::format(", a multiple of {}", text_of_bytes(k.multiple));
+            return text;
+          },
+          [](const Seconds& k) {
+            return fmt::format("{} to {} seconds", text_of_milliseconds(k.min_ms),
+                               text_of_milliseconds(k.max_ms));
+          },
+          [](const Choice& k) { return fmt::format("{}", fmt::join(k.options, ", ")); },
+          [](const Text& k) { return std::string(k.form); },
+      },
+      kind);
+}
+
+std::string_view type_of(const Kind& kind) {
+  constexpr std::array<std::string_view, 7> kNames = {"flag",    "flag",   "integer", "bytes",
+                                                      "seconds", "choice", "text"};
+  return kNames[kind.index()];
+}
+
+std::string print(const Kind& kind, const Settings& settings) {
+  const auto flag = [](bool value) { return std::string(value ? "1" : "0"); };
+  return std::visit(
+      Overloaded{
+          [&](const Flag& k) { return flag(settings.*k.field); },
+          [&](const OptionalFlag& k) {
+            return (settings.*k.field) ? flag(*(settings.*k.field)) : std::string();
+          },
+          [&](const Integer& k) { return fmt::format("{}", settings.*k.field); },
+          [&](const Bytes& k) { return text_of_bytes(settings.*k.field); },
+          [&](const Seconds& k) { return text_of_milliseconds(settings.*k.field); },
+          [&](const Choice& k) { return settings.*k.field; },
+          [&](const Text& k) { return k.field != nullptr ? settings.*k.field : std::string(); },
+      },
+      kind);
+}
+
+bool store(std::int64_t& field, std::optional<std::int64_t> value, std::int64_t min,
+           std::int64_t max) {
+  if (!value || *value < min || *value > max) return false;
+  field = *value;
+  return true;
+}
+
+std::optional<bool> parse_flag(std::string_view value) {
+  if (value != "0" && value != "1") return std::nullopt;
+  return value == "1";
+}
+
+bool store_choice(const Choice& kind, Settings& settings, std::string_view value) {
+  for (const std::string_view option : kind.options) {
+    if (lower_case(option) == lower_case(value)) {
+      settings.*kind.field = option;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool store_text(const Text& kind, Settings& settings, std::string_view value) {
+  if (kind.field == nullptr) return true;
+  // An empty text is what `VARIABLE= program` gives: the same as not setting it.
+  if (!value.empty() && kind.valid != nullptr && !kind.valid(value)) return false;
+  if (!value.empty()) settings.*kind.field = value;
+  return true;
+}
+
+// Reads `value` into `settings`; false if it is not one of the values allowed.
+bool apply(const Kind& kind, Settings& settings, std::string_view value) {
+  return std::visit(Overloaded{
+                        [&](const Flag& k) {
+                          const auto flag = parse_flag(value);
+                          if (flag) settings.*k.field = *flag;
+                          return flag.has_value();
+                        },
+                        [&](const OptionalFlag& k) {
+                          settings.*k.field = parse_flag(value);
+                          return (settings.*k.field).has_value();
+                        },
+                        [&](const Integer& k) {
+                          return store(settings.*k.field, parse_integer(value), k.min, k.max);
+                        },
+                        [&](const Bytes& k) {
+                          const auto bytes = parse_bytes(value);
+                          return bytes && *bytes % k.multiple == 0 &&
+                                 store(settings.*k.field, bytes, k.min, k.max);
+                        },
+                        [&](const Seconds& k) {
+                          return store(settings.*k.field, parse_milliseconds(value), k.min_ms,
+                                       k.max_ms);
+                        },
+                        [&](const Choice& k) { return store_choice(k, settings, value); },
+                        [&](const Text& k) { return store_text(k, settings, value); },
+                    },
+                    kind);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+Error unknown_name(std::string_view name) {
+  constexpr std::size_t kLongest = 64;  // bounds the work for absurd names
+  std::string text = fmt::format("{} is not a setting of Gyre", name);
+  const Entry* nearest = nullptr;
+  std::size_t best = 4;
+  for (const Entry& entry : table()) {
+    if (name.size() > kLongest) break;
+    const std::size_t distance = edit_distance(name, entry.name);
+    if (distance < best) {
+      best = distance;
+      nearest = &entry;
+    }
+  }
+  text += nearest != nullptr ? fmt::format("; did you mean {}?", nearest->name)
+                             : "; 'gyre settings' lists them all";
+  return {Status::invalid_argument, text};
+}
+
+Error bad_value(const Entry& entry, std::string_view value) {
+  return {Status::invalid_argument, fmt::format("{}=\"{}\" is not allowed; allowed: {}", entry.name,
+                                                value, range_of(entry.kind))};
+}
+
+Result<void> check_together(const Settings& settings) {
+  if (settings.min_channels > settings.max_channels) {
+    return Error{Status::invalid_argument,
+                 fmt::format("NCCL_MIN_NCHANNELS={} is above NCCL_MAX_NCHANNELS={}",
+                             settings.min_channels, settings.max_channels)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Settings> parse_settings(std::span<const NamedValue> environment) {
+  Settings settings;
+  std::vector<bool> seen(table().size());
+  for (const auto& [name, value] : environment) {
+    const auto entry = std::find_if(table().begin(), table().end(),
+                                    [&](const Entry& e) { return e.name == name; });
+    if (entry == table().end()) {
+      if (name.starts_with("GYRE_")) return unknown_name(name);
+      continue;
+    }
+    const auto index = static_cast<std::size_t>(entry - table().begin());
+    if (seen[index]) continue;
+    seen[index] = true;
+    if (!apply(entry->kind, settings, value)) return bad_value(*entry, value);
+  }
+  GYRE_TRY(check_together(settings));
+  return settings;
+}
+
+Result<Settings> parse_settings() {
+  const auto environment = read_environment();
+  return parse_settings(environment);
+}
+
+const Result<Settings>& settings() {
+  // Never destroyed: the reactor's thread reads it until the process ends.
+  static const auto* parsed = new Result<Settings>(parse_settings());
+  return *parsed;
+}
+
+std::span<const SettingRow> setting_table() {
+  static const auto* texts = [] {
+    auto* all = new std::vector<std::pair<std::string, std::string>>;
+    for (const Entry& entry : table()) {
+      all->emplace_back(print(entry.kind, Settings{}), range_of(entry.kind));
+    }
+    return all;
+  }();
+  static const auto* rows = [] {
+    auto* all = new std::vector<SettingRow>;
+    for (std::size_t i = 0; i < table().size(); ++i) {
+      const Entry& entry = table()[i];
+      all->push_back({entry.name, type_of(entry.kind), (*texts)[i].first, (*texts)[i].second,
+                      entry.help, entry.must_agree});
+    }
+    return all;
+  }();
+  return *rows;
+}
+
+std::string shared_settings_text(const Settings& settings) {
+  std::string text;
+  for (const Entry& entry : table()) {
+    if (entry.must_agree) text += fmt::format("{}={}\n", entry.name, print(entry.kind, settings));
+  }
+  return text;
+}
+
+}  // namespace gyre
