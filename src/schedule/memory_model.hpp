@@ -1,0 +1,65 @@
+// The memory of a symbolic run: what every input and output chunk of every rank holds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedule/specification.hpp"
+#include "schedule/step.hpp"
+#include "schedule/value.hpp"
+
+namespace gyre {
+
+// Chunks are numbered as cells; in place, an input and an output chunk may be the same cell.
+class MemoryModel {
+ public:
+  MemoryModel(std::span<const Program> programs, const Specification& specification,
+              const RankMarks& marks, std::uint64_t tiles, bool in_place)
+      : specification_(&specification),
+        tiles_(tiles),
+        inputs_(programs[0].input_chunks),
+        outputs_(programs[0].output_chunks),
+        in_place_(in_place),
+        values_(programs.size() * tiles_ * (inputs_ + outputs_)) {
+    for (std::uint32_t rank = 0; rank < programs.size(); ++rank) {
+      if (!specification.has_input(rank)) continue;
+      for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
+        for (std::uint32_t chunk = 0; chunk < inputs_; ++chunk) {
+          values_[input(rank, tile, chunk)] =
+              Value::contribution(rank, marks.of(rank), chunk, tile);
+        }
+      }
+    }
+  }
+
+  std::uint64_t cells() const { return values_.size(); }
+  std::uint32_t outputs() const { return outputs_; }
+  Value& at(std::uint64_t cell) { return values_[cell]; }
+
+  std::uint64_t input(std::uint32_t rank, std::uint64_t tile, std::uint32_t chunk) const {
+    if (in_place_) {
+      if (const auto shared = specification_->in_place(rank, chunk)) {
+        return output(rank, tile, *shared);
+      }
+    }
+    return base(rank, tile) + chunk;
+  }
+  std::uint64_t output(std::uint32_t rank, std::uint64_t tile, std::uint32_t chunk) const {
+    return base(rank, tile) + inputs_ + chunk;
+  }
+
+ private:
+  std::uint64_t base(std::uint32_t rank, std::uint64_t tile) const {
+    return (rank * tiles_ + tile) * (inputs_ + outputs_);
+  }
+
+  const Specification* specification_;
+  std::uint64_t tiles_;
+  std::uint64_t inputs_;
+  std::uint32_t outputs_;
+  bool in_place_;
+  std::vector<Value> values_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,43 @@
+// Proves a schedule right for one world, root and number of tiles, by one symbolic run of all ranks
+// over bounded lanes. README.md says why one run decides.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/status.hpp"
+#include "schedule/specification.hpp"
+#include "schedule/step.hpp"
+
+namespace gyre {
+
+struct VerifyOptions {
+  std::uint64_t tiles = 1;
+  std::uint32_t slots = 2;
+  // The input and the output share memory by the collective's in-place rule.
+  bool in_place = false;
+  // Senders may publish where a chunk lies (the source of a plain send, the target just stored)
+  // instead of a copy; the receiver reads it there when it takes the slot.
+  bool by_reference = true;
+};
+
+struct Report {
+  std::uint32_t steps = 0;      // of one tile, on the busiest rank
+  std::uint32_t sends = 0;      // chunks that the busiest rank sends for one tile
+  bool single_producer = true;  // every final chunk is computed on one rank, and copied from there
+  bool fixed_order = true;      // every reduction is a left fold in rank order 0..n-1
+};
+
+// `programs[r]` is the program of rank r. Errors (invalid_argument) name the rank and the step:
+// malformed programs, wrong, double, missing or misplaced contributions, `finish` anywhere but on
+// the steps that complete a reduction, deadlock, messages nobody takes, and unordered accesses to
+// the same memory. Time and memory: steps x tiles x world. Thread-safe.
+Result<Report> verify(std::span<const Program> programs, const Specification& specification,
+                      const VerifyOptions& options);
+
+// The smallest number of slots per lane with which the schedule is free of deadlock, tried with few
+// tiles and with several times more tiles than slots; an error if `limit` slots are not enough.
+Result<std::uint32_t> find_min_slots(std::span<const Program> programs,
+                                     const Specification& specification, std::uint32_t limit = 8);
+
+}  // namespace gyre

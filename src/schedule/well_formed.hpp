@@ -1,0 +1,15 @@
+// Checks of a single program that need no other rank's: everything a reader of programs may rely
+// on.
+#pragma once
+
+#include "base/status.hpp"
+#include "schedule/step.hpp"
+
+namespace gyre {
+
+// Ranks, chunks, loops and strands are in range; every step has an operand and a destination; a
+// receive range that covers the own rank does not wrap around (so that range order is rank order);
+// no two strands share a lane end. Takes time linear in the steps of one tile.
+Result<void> check_well_formed(const Program& program);
+
+}  // namespace gyre
