@@ -1,0 +1,124 @@
+#include "backend/loader.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+
+#include "backend/host_backend.hpp"
+
+namespace gyre {
+namespace {
+
+constexpr std::array<const char*, 4> kKindNames = {"auto", "host", "cuda", "hip"};
+
+// The folder that this library was loaded from, with a slash; plugins are installed beside it.
+std::string own_folder() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&host_backend), &info) == 0 || !info.dli_fname) {
+    return "";
+  }
+  const std::string path = info.dli_fname;
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// Whether every entry up to and including ipc_close is there; launch may be null.
+bool is_complete(const gyreBackend& table) {
+  return table.name && table.last_error && table.device_count && table.device_info &&
+         table.device_select && table.device_synchronize && table.memory_alloc &&
+         table.memory_free && table.host_alloc && table.host_free && table.copy &&
+         table.copy_async && table.fill_async && table.stream_create && table.stream_destroy &&
+         table.stream_synchronize && table.stream_query && table.stream_wait_event &&
+         table.event_create && table.event_destroy && table.event_record &&
+         table.event_synchronize && table.event_query && table.event_elapsed_ms &&
+         table.ipc_export && table.ipc_import && table.ipc_close;
+}
+
+Result<const gyreBackend*> check_table(const gyreBackend* table, const std::string& path,
+                                       gyreDeviceKind kind) {
+  if (table == nullptr || table->version != GYRE_BACKEND_VERSION ||
+      table->size < sizeof(gyreBackend)) {
+    return Error{Status::invalid_usage,
+                 fmt::format("{} does not provide back-end version {}: build the plugin and "
+                             "libgyre.so from the same sources",
+                             path, GYRE_BACKEND_VERSION)};
+  }
+  if (table->kind != kind || !is_complete(*table)) {
+    return Error{Status::invalid_usage,
+                 fmt::format("{} is not a complete back-end for {}", path, name_of(kind))};
+  }
+  return table;
+}
+
+Result<void> check_device(const gyreBackend& table) {
+  int count = 0;
+  if (const gyreResult result = table.device_count(&count); result != gyreSuccess) {
+    return Error{Status::system,
+                 fmt::format("no {} device answers: {}", table.name, table.last_error())};
+  }
+  if (count < 1) return Error{Status::system, fmt::format("no {} device answers", table.name)};
+  return {};
+}
+
+Result<const gyreBackend*> find_plugin(gyreDeviceKind kind) {
+  const std::string file = fmt::format("libgyre_{}.so", name_of(kind));
+  auto table = load_plugin(own_folder() + file, kind);
+  if (table.status() == Status::system) table = load_plugin(file, kind);
+  if (!table) return table;
+  GYRE_TRY(check_device(**table));
+  return table;
+}
+
+}  // namespace
+
+const char* name_of(gyreDeviceKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kKindNames.size() ? kKindNames[index] : "unknown";
+}
+
+Result<gyreDeviceKind> parse_device_kind(std::string_view text) {
+  for (std::size_t i = 0; i < kKindNames.size(); ++i) {
+    if (text == kKindNames[i]) return static_cast<gyreDeviceKind>(i);
+  }
+  return Error{Status::invalid_argument,
+               fmt::format("device kind \"{}\" is none of auto, host, cuda, hip", text)};
+}
+
+Result<const gyreBackend*> load_plugin(const std::string& path, gyreDeviceKind kind) {
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* why = ::dlerror();
+    return Error{Status::system, fmt::format("the {} back-end is not installed: {}", name_of(kind),
+                                             why != nullptr ? why : path)};
+  }
+  void* symbol = ::dlsym(library, GYRE_BACKEND_SYMBOL);
+  if (symbol == nullptr) {
+    return Error{Status::invalid_usage,
+                 fmt::format("{} does not export {}", path, GYRE_BACKEND_SYMBOL)};
+  }
+  const auto get_table = reinterpret_cast<gyreBackendTable_t>(symbol);
+  return check_table(get_table(GYRE_BACKEND_VERSION), path, kind);
+}
+
+Result<const gyreBackend*> find_backend(gyreDeviceKind kind) {
+  switch (kind) {
+    case gyreDeviceHost:
+      return host_backend();
+    case gyreDeviceCuda:
+    case gyreDeviceHip:
+      return find_plugin(kind);
+    case gyreDeviceAuto:
+      break;
+  }
+  if (kind != gyreDeviceAuto) {
+    return Error{Status::invalid_argument,
+                 fmt::format("device kind {} does not exist", static_cast<int>(kind))};
+  }
+  for (const gyreDeviceKind candidate : {gyreDeviceCuda, gyreDeviceHip}) {
+    if (auto table = find_plugin(candidate)) return table;
+  }
+  return host_backend();
+}
+
+}  // namespace gyre
