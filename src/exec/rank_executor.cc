@@ -22,7 +22,7 @@ RankExecutor::RankExecutor(Config config)
   if (auto scratch = Mapping::anonymous(scratch_stride_ * config_.links.size())) {
     scratch_ = *std::move(scratch);
   }
-  wiring_.rank = config_.rank;
+  wiring_.rank = static_cast<std::uint32_t>(config_.rank);
   wiring_.links = config_.links;
   wiring_.operands = operands_;
   wiring_.scratch = scratch_.data();

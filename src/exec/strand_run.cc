@@ -8,26 +8,6 @@
 namespace gyre {
 namespace {
 
-// Calls visit(peer) for every rank of `peers` but the own one, until it returns false.
-template <typename Visit>
-bool for_each_peer(const Peers& peers, int self, std::size_t world, Visit visit) {
-  for (std::size_t i = 0; i < peers.count; ++i) {
-    std::size_t peer = peers.first + i;
-    if (peer >= world) peer -= world;
-    if (static_cast<int>(peer) != self && !visit(static_cast<int>(peer))) return false;
-  }
-  return true;
-}
-
-bool covers(const Peers& peers, int rank, std::size_t world) {
-  const auto distance = (static_cast<std::size_t>(rank) + world - peers.first) % world;
-  return distance < peers.count;
-}
-
-Link& link_of(const Wiring& wiring, int peer) {
-  return *wiring.links[static_cast<std::size_t>(peer)];
-}
-
 void ring(const BellRope& rope) {
   if (rope.word != nullptr) rope.ring();
 }
@@ -47,42 +27,29 @@ std::string describe(CallTag tag, std::uint64_t count) {
 StrandRun::StrandRun(const Work& work)
     : work_(work),
       element_bytes_(size_of(work.fold.type)),
-      cursor_(*work.program, work.strand, work.tiles) {}
+      cursor_(*work.program, static_cast<std::uint32_t>(work.strand), work.tiles) {}
 
 Result<Progress> StrandRun::try_step(const Wiring& wiring) {
   if (cursor_.done()) return Progress::done;
   const ResolvedStep step = cursor_.current();
-  if (!lanes_ready(step, wiring)) return Progress::blocked;
+  if (missing_peer(step, wiring) >= 0) return Progress::blocked;
   GYRE_TRY(execute(resolve(step), wiring));
   cursor_.next();
   return cursor_.done() ? Progress::done : Progress::stepped;
 }
 
-bool StrandRun::lanes_ready(const ResolvedStep& step, const Wiring& wiring) const {
-  const std::size_t world = wiring.links.size();
-  return for_each_peer(
-             step.receive, wiring.rank, world,
-             [&](int peer) { return link_of(wiring, peer).receive.front() != nullptr; }) &&
-         for_each_peer(step.send, wiring.rank, world,
-                       [&](int peer) { return link_of(wiring, peer).send.has_credit(); });
+int StrandRun::missing_peer(const ResolvedStep& step, const Wiring& wiring) {
+  for (const std::uint32_t peer : peers_of(step.receive, wiring.rank, wiring.world())) {
+    if (wiring.link(peer).receive.front() == nullptr) return static_cast<int>(peer);
+  }
+  for (const std::uint32_t peer : peers_of(step.send, wiring.rank, wiring.world())) {
+    if (!wiring.link(peer).send.has_credit()) return static_cast<int>(peer);
+  }
+  return -1;
 }
 
 int StrandRun::blocked_on(const Wiring& wiring) const {
-  if (cursor_.done()) return -1;
-  const ResolvedStep step = cursor_.current();
-  const std::size_t world = wiring.links.size();
-  int found = -1;
-  const auto missing = [&](int peer, bool ready) {
-    if (!ready) found = peer;
-    return ready;
-  };
-  for_each_peer(step.receive, wiring.rank, world, [&](int peer) {
-    return missing(peer, link_of(wiring, peer).receive.front() != nullptr);
-  });
-  if (found >= 0) return found;
-  for_each_peer(step.send, wiring.rank, world,
-                [&](int peer) { return missing(peer, link_of(wiring, peer).send.has_credit()); });
-  return found;
+  return cursor_.done() ? -1 : missing_peer(cursor_.current(), wiring);
 }
 
 StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
@@ -104,8 +71,8 @@ StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
   return moved;
 }
 
-Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t bytes, int peer,
-                                     const Wiring& wiring) const {
+Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t bytes,
+                                     std::uint32_t peer, const Wiring& wiring) const {
   if (header.call == work_.tag.value && header.count == work_.count && header.bytes == bytes) {
     return {};
   }
@@ -118,9 +85,9 @@ Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t byt
                   describe(CallTag{header.call}, header.count))};
 }
 
-Result<const std::byte*> StrandRun::receive_one(const Moved& moved, int peer, int slot,
+Result<const std::byte*> StrandRun::receive_one(const Moved& moved, std::uint32_t peer, int slot,
                                                 const Wiring& wiring) const {
-  Link& link = link_of(wiring, peer);
+  Link& link = wiring.link(peer);
   const SlotHeader& header = *link.receive.front();
   GYRE_TRY(check_header(header, moved.bytes, peer, wiring));
   if (moved.bytes == 0) return static_cast<const std::byte*>(wiring.scratch);
@@ -136,25 +103,23 @@ Result<const std::byte*> StrandRun::receive_one(const Moved& moved, int peer, in
 }
 
 Result<int> StrandRun::gather_operands(const Moved& moved, const Wiring& wiring, int* local) const {
-  const std::size_t world = wiring.links.size();
-  const Peers& peers = moved.step.receive;
-  const bool in_rank_order =
-      moved.source != nullptr && peers.count > 0 && covers(peers, wiring.rank, world);
+  const PeerRange range = moved.step.receive;
+  const bool in_rank_order = moved.source != nullptr && range.covers(wiring.rank, wiring.world());
   int operands = 0;
-  for (std::size_t i = 0; i < peers.count; ++i) {
-    const int peer = static_cast<int>((peers.first + i) % world);
-    if (peer == wiring.rank) {
-      if (!in_rank_order) continue;
+  const auto add = [&](const std::byte* operand) {
+    wiring.operands[static_cast<std::size_t>(operands++)] = operand;
+  };
+  for (const std::uint32_t peer : peers_of(range, wiring.rank, wiring.world())) {
+    if (in_rank_order && *local < 0 && peer > wiring.rank) {
       *local = operands;
-      wiring.operands[static_cast<std::size_t>(operands++)] = moved.source;
-      continue;
+      add(moved.source);
     }
     GYRE_TRY_ASSIGN(const std::byte* operand, receive_one(moved, peer, operands, wiring));
-    wiring.operands[static_cast<std::size_t>(operands++)] = operand;
+    add(operand);
   }
-  if (moved.source != nullptr && !in_rank_order) {
+  if (moved.source != nullptr && *local < 0) {
     *local = operands;
-    wiring.operands[static_cast<std::size_t>(operands++)] = moved.source;
+    add(moved.source);
   }
   return operands;
 }
@@ -179,10 +144,8 @@ Result<void> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   const std::byte* value = sources.empty() ? nullptr : sources[0];
   std::byte* place = moved.target;
   if (place == nullptr && sends && (folds || local != 0)) {
-    const int first = moved.step.send.first == wiring.rank
-                          ? static_cast<int>((moved.step.send.first + 1U) % wiring.links.size())
-                          : moved.step.send.first;
-    place = moved.bytes <= kInlineBytes ? small.data() : link_of(wiring, first).send.slot();
+    const std::uint32_t first = *peers_of(moved.step.send, wiring.rank, wiring.world()).begin();
+    place = moved.bytes <= kInlineBytes ? small.data() : wiring.link(first).send.slot();
   }
   if (place != nullptr && moved.bytes > 0) {
     if (folds) {
@@ -196,20 +159,19 @@ Result<void> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
     value = place;
   }
   if (sends) send_value(moved, value, moved.target != nullptr || value == moved.source, wiring);
-  for_each_peer(moved.step.receive, wiring.rank, wiring.links.size(), [&](int peer) {
-    Link& link = link_of(wiring, peer);
+  for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
+    Link& link = wiring.link(peer);
     link.receive.release();
     ring(link.peer_bell);
-    return true;
-  });
+  }
   return {};
 }
 
 void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stable,
                            const Wiring& wiring) const {
   const bool moves_only = !work_.reducing || moved.target != nullptr;
-  for_each_peer(moved.step.send, wiring.rank, wiring.links.size(), [&](int peer) {
-    Link& link = link_of(wiring, peer);
+  for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
+    Link& link = wiring.link(peer);
     SlotHeader& header = link.send.header();
     header.bytes = moved.bytes;
     header.count = work_.count;
@@ -217,7 +179,7 @@ void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stab
     if (moved.bytes <= kInlineBytes) {
       header.kind = SlotKind::inlined;
       if (moved.bytes > 0) std::memcpy(header.inline_data, value, moved.bytes);
-    } else if (stable && link.refer(value, moved.bytes, moves_only, header)) {
+    } else if (stable && work_.by_reference && link.refer(value, moved.bytes, moves_only, header)) {
       link.referred_until = link.send.position() + 1;
     } else {
       header.kind = SlotKind::staged;
@@ -225,8 +187,7 @@ void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stab
     }
     link.send.post();
     ring(link.peer_bell);
-    return true;
-  });
+  }
 }
 
 }  // namespace gyre

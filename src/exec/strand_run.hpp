@@ -21,11 +21,14 @@ namespace gyre {
 
 // The links of one rank by peer (its own entry is null), and scratch memory for fetched operands.
 struct Wiring {
-  int rank = 0;
+  std::uint32_t rank = 0;
   std::span<Link* const> links;
   std::span<const std::byte*> operands;  // world entries, for the fold
   std::byte* scratch = nullptr;          // world * scratch_stride bytes
   std::uint64_t scratch_stride = 0;
+
+  std::uint32_t world() const { return static_cast<std::uint32_t>(links.size()); }
+  Link& link(std::uint32_t peer) const { return *links[peer]; }
 };
 
 // What a strand works on.
@@ -37,8 +40,9 @@ struct Work {
   std::byte* output = nullptr;
   Layout input_layout;
   Layout output_layout;
-  Fold fold;              // type, op, scale, ranks; local and finish are set per step
-  bool reducing = false;  // a reducing collective: single operands may still need scaling
+  Fold fold;                 // type, op, scale, ranks; local and finish are set per step
+  bool by_reference = true;  // whether slots may point into the user's buffers
+  bool reducing = false;     // a reducing collective: single operands may still need scaling
   CallTag tag;
   std::uint64_t count = 0;  // the call's count, checked against the peers'
 };
@@ -65,11 +69,12 @@ class StrandRun {
   };
 
   Moved resolve(const ResolvedStep& step) const;
-  bool lanes_ready(const ResolvedStep& step, const Wiring& wiring) const;
-  Result<void> check_header(const SlotHeader& header, std::uint64_t bytes, int peer,
+  // The first peer whose lane is not ready for the step, or -1.
+  static int missing_peer(const ResolvedStep& step, const Wiring& wiring);
+  Result<void> check_header(const SlotHeader& header, std::uint64_t bytes, std::uint32_t peer,
                             const Wiring& wiring) const;
   Result<int> gather_operands(const Moved& moved, const Wiring& wiring, int* local) const;
-  Result<const std::byte*> receive_one(const Moved& moved, int peer, int slot,
+  Result<const std::byte*> receive_one(const Moved& moved, std::uint32_t peer, int slot,
                                        const Wiring& wiring) const;
   Result<void> execute(const Moved& moved, const Wiring& wiring);
   void send_value(const Moved& moved, const std::byte* value, bool stable,

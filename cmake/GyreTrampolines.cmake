@@ -1,0 +1,36 @@
+# gyre_trampolines(target symbols.txt): a shared library whose exports are jumps into libgyre.so.
+#
+# For every line NAME of the list it exports NAME (weak, so that a tool may interpose it) and pNAME,
+# both the same jump to gyre_NAME, and nothing else.
+function(gyre_trampolines target list)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(jump "\tendbr64\n\tjmp\tgyre_@NAME@@PLT\n")
+    set(types "@function")
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(jump "\tb\tgyre_@NAME@\n")
+    set(types "%function")
+  else()
+    message(FATAL_ERROR "Gyre has no trampoline for ${CMAKE_SYSTEM_PROCESSOR}")
+  endif()
+  file(STRINGS "${list}" names REGEX "^[a-zA-Z]")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+  set(code "\t.text\n")
+  set(exports "")
+  foreach(name IN LISTS names)
+    string(REPLACE "@NAME@" "${name}" body "${jump}")
+    string(APPEND code
+      "\t.weak\t${name}\n\t.globl\tp${name}\n\t.type\t${name}, ${types}\n\t.type\tp${name}, ${types}\n"
+      "\t.p2align 4\n${name}:\np${name}:\n${body}\t.size\t${name}, .-${name}\n\t.size\tp${name}, .-p${name}\n")
+    string(APPEND exports "    ${name};\n    p${name};\n")
+  endforeach()
+  string(APPEND code "\t.section .note.GNU-stack,\"\",@progbits\n")
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}_trampolines.s")
+  set(map "${CMAKE_CURRENT_BINARY_DIR}/${target}_exports.map")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "${code}" @ONLY)
+  file(CONFIGURE OUTPUT "${map}" CONTENT "{\n  global:\n${exports}  local: *;\n};\n" @ONLY)
+  add_library(${target} SHARED "${source}")
+  set_source_files_properties("${source}" PROPERTIES LANGUAGE C COMPILE_OPTIONS "-x;assembler")
+  target_link_libraries(${target} PRIVATE gyre_shared)
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${map}" -Wl,--no-undefined)
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}" LINKER_LANGUAGE CXX)
+endfunction()

@@ -1,0 +1,58 @@
+#include "abi/calls.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "abi/group.hpp"
+#include "abi/handle.hpp"
+
+namespace gyre::abi {
+namespace {
+
+Result<void> set_operation(Communicator& comm, ncclRedOp_t op, Call& call) {
+  const auto value = static_cast<int>(op);
+  if (value < 0) {
+    return Error{Status::invalid_argument, fmt::format("reduction {} does not exist", value)};
+  }
+  if (value < static_cast<int>(ncclNumOps)) {
+    call.op = static_cast<ReduceOp>(value);
+    return {};
+  }
+  GYRE_TRY_ASSIGN(const Factor factor, comm.user_ops().find(value, call.type));
+  call.op = ReduceOp::premulsum;
+  call.scale = factor.scale;
+  call.scale_bits = factor.bits;
+  return {};
+}
+
+}  // namespace
+
+Result<DataType> type_of(ncclDataType_t type) {
+  const auto value = static_cast<int>(type);
+  if (value < 0 || value >= kDataTypes) {
+    return Error{
+        Status::invalid_argument,
+        fmt::format("data type {} does not exist; types are 0 to {}", value, kDataTypes - 1)};
+  }
+  return static_cast<DataType>(value);
+}
+
+Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream) {
+  const auto run = [&]() -> Result<void> {
+    GYRE_TRY_ASSIGN(auto comm, communicator_of(handle));
+    Call call;
+    call.kind = arguments.kind;
+    call.input = static_cast<const std::byte*>(arguments.input);
+    call.output = static_cast<std::byte*>(arguments.output);
+    call.count = arguments.count;
+    call.root = arguments.root;
+    call.blocks = arguments.blocks;
+    GYRE_TRY_ASSIGN(call.type, type_of(arguments.type));
+    if (reduces(call.kind)) GYRE_TRY(set_operation(*comm, arguments.op, call));
+    return submit(std::move(comm), call, stream);
+  };
+  return noted(run());
+}
+
+}  // namespace gyre::abi

@@ -1,0 +1,30 @@
+// Turning the arguments of nccl.h into a Call, with NCCL's argument checks.
+#pragma once
+
+#include <cstddef>
+
+#include "abi/export.hpp"
+#include "base/status.hpp"
+#include "comm/communicator.hpp"
+#include "schedule/call.hpp"
+
+namespace gyre::abi {
+
+struct Arguments {
+  CallKind kind = CallKind::all_reduce;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t count = 0;
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t op = ncclSum;  // reducing calls only
+  int root = 0;              // rooted calls and messages only
+  // alltoallv and the gyre.hpp calls only
+  std::shared_ptr<const BlockTable> blocks = nullptr;
+};
+
+// Checks the arguments and issues the call on the handle's communicator.
+Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream);
+
+Result<DataType> type_of(ncclDataType_t type);
+
+}  // namespace gyre::abi

@@ -1,0 +1,184 @@
+#include "abi/group.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace gyre::abi {
+namespace {
+
+struct Group {
+  int depth = 0;
+  std::optional<Error> error;
+  std::vector<Share> shares;
+  std::vector<Opening> openings;
+  std::vector<Derivation> derivations;
+
+  void clear() {
+    error.reset();
+    derivations.clear();
+    shares.clear();
+    openings.clear();
+  }
+};
+
+thread_local Group group;
+
+Result<HostStream*> stream_of(void* stream) {
+  if (stream == nullptr) return static_cast<HostStream*>(nullptr);
+  if (HostStream* found = HostStream::from(stream)) return found;
+  return Error{Status::invalid_argument,
+               "the stream is no host stream (gyreStreamCreate), and this rank has no device; pass "
+               "NULL for a call that ends when it returns"};
+}
+
+Result<void> open_one(Opening& opening) {
+  if (!opening.comm->options().blocking) {
+    opening.comm->open_in_background(
+        [comm = opening.comm.get(), open = opening.open] { return open(); });
+    opening.deliver();
+    return Error{Status::in_progress, "the communicator is opening"};
+  }
+  Result<void> result = opening.open();
+  if (result) {
+    opening.deliver();
+  } else {
+    opening.discard();
+  }
+  return result;
+}
+
+Result<void> derive_one(Derivation& derivation) {
+  if (derivation.parent->options().blocking) return derivation.run();
+  derivation.parent->derive_in_background(std::move(derivation.run));
+  return Error{Status::in_progress, "the communicator is being derived"};
+}
+
+// Ranks of one communicator wait for each other, so each opening needs a thread of its own.
+Result<void> open_all(std::vector<Opening> openings, std::vector<Derivation> derivations) {
+  std::vector<Result<void>> results(openings.size() + derivations.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < openings.size(); ++i) {
+      threads.emplace_back([&, i] { results[i] = open_one(openings[i]); });
+    }
+    for (std::size_t i = 0; i < derivations.size(); ++i) {
+      threads.emplace_back([&, i] { results[openings.size() + i] = derive_one(derivations[i]); });
+    }
+  }
+  Result<void> first;
+  for (Result<void>& result : results) {
+    if (result) continue;
+    // A real error counts more than "in progress".
+    if (first || first.status() == Status::in_progress) first = std::move(result);
+  }
+  return first;
+}
+
+Result<void> check_mix(const Group& work) {
+  if ((!work.openings.empty() || !work.derivations.empty()) && !work.shares.empty()) {
+    return Error{Status::invalid_usage,
+                 "communicators are created and used in one group; use two groups"};
+  }
+  const auto blocking = [](const auto& one) { return one.comm->options().blocking; };
+  const auto mixed = [&](const auto& list) {
+    return std::any_of(list.begin(), list.end(), blocking) &&
+           !std::all_of(list.begin(), list.end(), blocking);
+  };
+  if (mixed(work.shares) || mixed(work.openings)) {
+    return Error{Status::invalid_argument,
+                 "blocking and non-blocking communicators are mixed in one group"};
+  }
+  return {};
+}
+
+void add_to_share(std::shared_ptr<Communicator> comm, const Call& call, HostStream* stream) {
+  const auto found = std::find_if(group.shares.begin(), group.shares.end(),
+                                  [&](const Share& share) { return share.comm == comm; });
+  if (found == group.shares.end()) {
+    group.shares.push_back({.comm = std::move(comm), .calls = {call}, .stream = stream});
+    return;
+  }
+  found->calls.push_back(call);
+  if (stream != nullptr && found->stream == nullptr) {
+    found->stream = stream;
+  } else if (stream != nullptr && stream != found->stream) {
+    found->joined.push_back(stream);
+  }
+}
+
+}  // namespace
+
+Result<void> submit(std::shared_ptr<Communicator> comm, const Call& call, void* stream) {
+  GYRE_TRY(comm->usable());
+  GYRE_TRY(comm->check(call));
+  GYRE_TRY_ASSIGN(HostStream* const queue, stream_of(stream));
+  if (group.depth > 0) {
+    add_to_share(std::move(comm), call, queue);
+    return {};
+  }
+  if (queue == nullptr && comm->options().blocking) return run_now(*comm, call);
+  std::vector<Share> shares;
+  shares.push_back({.comm = std::move(comm), .calls = {call}, .stream = queue});
+  return issue(std::move(shares));
+}
+
+Result<void> submit(Opening opening) {
+  if (group.depth > 0) {
+    opening.deliver();
+    group.openings.push_back(std::move(opening));
+    return {};
+  }
+  return open_one(opening);
+}
+
+Result<void> submit_derivation(Derivation derivation) {
+  if (group.depth > 0) {
+    group.derivations.push_back(std::move(derivation));
+    return {};
+  }
+  return derive_one(derivation);
+}
+
+void group_start() { ++group.depth; }
+
+Result<void> group_end() {
+  if (group.depth == 0) {
+    return Error{Status::invalid_usage,
+                 "not in a group call (ncclGroupEnd without ncclGroupStart)"};
+  }
+  if (--group.depth > 0) return {};
+  Group work = std::move(group);
+  group.clear();
+  if (work.error) {
+    for (const Opening& opening : work.openings) opening.discard();
+    return *std::move(work.error);
+  }
+  Result<void> mix = check_mix(work);
+  if (!mix) {
+    for (const Opening& opening : work.openings) opening.discard();
+    return mix;
+  }
+  if (!work.openings.empty() || !work.derivations.empty()) {
+    return open_all(std::move(work.openings), std::move(work.derivations));
+  }
+  if (!work.shares.empty()) return issue(std::move(work.shares));
+  return {};
+}
+
+Result<void> group_drop() {
+  if (group.depth == 0) {
+    return Error{Status::invalid_usage, "not in a group call"};
+  }
+  if (--group.depth == 0) {
+    for (const Opening& opening : group.openings) opening.discard();
+    group.clear();
+  }
+  return {};
+}
+
+void group_note(const Error& error) {
+  if (group.depth > 0) group.error = error;
+}
+
+}  // namespace gyre::abi

@@ -1,0 +1,72 @@
+#include "abi/report.hpp"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+
+namespace gyre::abi {
+namespace {
+
+constexpr std::int64_t kFirstVersionWithTimeout = 23003;
+
+struct LastError {
+  std::mutex mutex;
+  std::string text;
+};
+
+LastError& last() {
+  static LastError instance;
+  return instance;
+}
+
+}  // namespace
+
+ncclResult_t code_of(Status status) {
+  switch (status) {
+    case Status::ok:
+      return ncclSuccess;
+    case Status::in_progress:
+      return ncclInProgress;
+    case Status::busy:
+      return ncclInProgress;
+    case Status::aborted:
+      return ncclInvalidUsage;
+    case Status::timeout:
+      // Clients of older versions know no code 8.
+      return settings() && settings()->nccl_version >= kFirstVersionWithTimeout ? ncclTimeout
+                                                                                : ncclRemoteError;
+    case Status::peer_lost:
+      return ncclRemoteError;
+    case Status::system:
+      return ncclSystemError;
+    case Status::invalid_argument:
+      return ncclInvalidArgument;
+    case Status::invalid_usage:
+      return ncclInvalidUsage;
+    case Status::internal:
+      return ncclInternalError;
+  }
+  return ncclInternalError;
+}
+
+ncclResult_t report(std::string_view function, const Error& error) {
+  std::string text = fmt::format("{}: {}", function, error.text);
+  log_warn("{}", text);
+  LastError& kept = last();
+  const std::lock_guard lock(kept.mutex);
+  kept.text = std::move(text);
+  return code_of(error.status);
+}
+
+const char* last_error() {
+  static thread_local std::string copy;
+  LastError& kept = last();
+  const std::lock_guard lock(kept.mutex);
+  copy = kept.text;
+  return copy.c_str();
+}
+
+}  // namespace gyre::abi

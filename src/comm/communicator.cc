@@ -1,0 +1,223 @@
+#include "comm/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace gyre {
+namespace {
+
+// What destroy gives running calls before it stops them, and a stopped call to leave: together
+// within the 2 s that close() promises.
+constexpr milliseconds kGrace{1000};
+constexpr milliseconds kLeave{900};
+
+}  // namespace
+
+Communicator::Communicator(int rank, int world, CommOptions options)
+    : rank_(rank), world_(world), options_(std::move(options)) {}
+
+Communicator::~Communicator() { close(/*abort=*/true); }
+
+void Communicator::open_in_background(std::function<Result<void>()> opening) {
+  const std::lock_guard lock(lifetime_);
+  // The result is kept in the communicator's state; async_error() tells it.
+  opening_ = std::thread([run = std::move(opening)] { (void)run(); });
+}
+
+void Communicator::derive_in_background(std::function<Result<void>()> derivation) {
+  const std::uint64_t turn = turns_.take();
+  begin_background();
+  const auto job = [this, turn, run = std::move(derivation)]() -> Result<void> {
+    turns_.wait(turn);
+    Result<void> result = run();
+    if (!result) abort_.raise(result.error());
+    turns_.end(turn);
+    end_background();
+    return result;
+  };
+  auto stream = worker();
+  if (!stream || !(*stream)->enqueue(job)) (void)job();
+}
+
+Result<void> Communicator::usable() const {
+  switch (state()) {
+    case State::opening:
+      return Error{
+          Status::invalid_argument,
+          "Attempt to use communicator before the previous operation returned ncclSuccess"};
+    case State::failed:
+      return abort_.reason();
+    case State::finalized:
+      return Error{Status::invalid_usage, "the communicator was finalized; only destroy it"};
+    case State::closed:
+      return Error{Status::invalid_argument, "the communicator was destroyed"};
+    case State::ready:
+      break;
+  }
+  if (abort_.raised()) return abort_.reason();
+  if (background_.load(std::memory_order_acquire) != 0) {
+    return Error{Status::invalid_argument,
+                 "Attempt to use communicator before the previous operation returned ncclSuccess"};
+  }
+  return {};
+}
+
+std::optional<Error> Communicator::async_error() const {
+  if (state() == State::opening) return Error{Status::in_progress, "the communicator is opening"};
+  if (abort_.raised()) return abort_.reason();
+  if (watch_ != nullptr && watch_->changed()) {
+    if (const auto peer = watch_->gone_for(milliseconds(0))) {
+      return watch_->loss_of(*peer, "no call");
+    }
+  }
+  if (background_.load(std::memory_order_acquire) != 0) {
+    return Error{Status::in_progress, "a call is still running"};
+  }
+  return std::nullopt;
+}
+
+Result<void> Communicator::finalize() {
+  State expected = State::ready;
+  if (!state_.compare_exchange_strong(expected, State::finalized)) {
+    if (expected == State::failed) return abort_.reason();
+    if (expected == State::opening) return usable();
+    return Error{Status::invalid_argument, "the communicator was finalized already"};
+  }
+  if (!options_.blocking) return {};
+  turns_.wait_idle(Deadline::never());
+  return {};
+}
+
+void Communicator::close(bool abort) {
+  const std::lock_guard lock(lifetime_);
+  const State was = state_.load(std::memory_order_acquire);
+  if (was == State::closed) return;
+  const bool calm = !abort && !abort_.raised() && was != State::opening &&
+                    turns_.wait_idle(Deadline::after(kGrace));
+  if (!calm) {
+    const Error reason{Status::aborted, fmt::format("rank {} aborted the communicator", rank_)};
+    if (abort_.raise(reason) && control_ != nullptr && was != State::opening) {
+      control_->announce(reason);
+    }
+  }
+  if (opening_.joinable()) opening_.join();
+  state_.store(State::closed, std::memory_order_release);
+  if (worker_ != nullptr) {
+    (void)HostStream::destroy(worker_);  // its calls' errors were told by async_error()
+    worker_ = nullptr;
+  }
+  const std::unique_lock run(running_, kLeave);
+  if (!run.owns_lock()) {
+    // A call sits in the kernel and cannot be stopped: what it uses is left to it.
+    log_warn("rank {}: a call did not leave within {} ms of the abort; its lanes are kept", rank_,
+             kLeave.count());
+    for (auto& transport : transports_) (void)transport.release();
+    (void)executor_.release();
+    (void)watch_.release();
+    return;
+  }
+  if (control_ != nullptr && calm) control_->goodbye();
+  for (auto& transport : transports_) transport->close(calm);
+  control_.reset();  // first: the reactor asks the executor for progress until then
+  executor_.reset();
+  transports_.clear();
+}
+
+void Communicator::announced(int from, Error error) {
+  // A peer's own fault is a remote error here; a deadline stays one for everybody.
+  if (error.status != Status::timeout) error.status = Status::peer_lost;
+  log_info(Subsystem::init, "rank {}: rank {} announced: {}", rank_, from, error.text);
+  abort_.raise(std::move(error));
+}
+
+void Communicator::lost(int rank, std::string how) {
+  if (watch_ != nullptr) watch_->gone(rank, std::move(how));
+}
+
+void Communicator::left(int rank) {
+  if (watch_ != nullptr) watch_->left(rank);
+}
+
+ProgressCounts Communicator::progress() {
+  if (state() == State::opening || executor_ == nullptr) return {};
+  return {executor_->entered.load(std::memory_order_relaxed),
+          executor_->finished.load(std::memory_order_relaxed)};
+}
+
+Result<void> Communicator::check(const Call& call) const {
+  const bool rooted = call.kind == CallKind::reduce || call.kind == CallKind::broadcast ||
+                      call.kind == CallKind::gather || call.kind == CallKind::scatter;
+  const bool message = call.kind == CallKind::send || call.kind == CallKind::receive;
+  if ((rooted || message) && (call.root < 0 || call.root >= world_)) {
+    return Error{Status::invalid_argument,
+                 fmt::format("{}: {} {} is not a rank of this communicator of {}",
+                             name_of(call.kind), rooted ? "root" : "peer", call.root, world_)};
+  }
+  const bool at_root = !rooted || call.root == rank_;
+  const bool reads = call.kind != CallKind::receive &&
+                     (at_root || call.kind == CallKind::reduce || call.kind == CallKind::gather);
+  const bool writes = call.kind != CallKind::send && (at_root || call.kind == CallKind::broadcast ||
+                                                      call.kind == CallKind::scatter);
+  if (call.blocks != nullptr || call.count == 0) return {};
+  if (reads && call.input == nullptr) {
+    return Error{Status::invalid_argument,
+                 fmt::format("{}: the send buffer is NULL", name_of(call.kind))};
+  }
+  if (writes && call.output == nullptr) {
+    return Error{Status::invalid_argument,
+                 fmt::format("{}: the receive buffer is NULL", name_of(call.kind))};
+  }
+  return {};
+}
+
+Result<Drive> Communicator::begin(std::span<const Call> calls) {
+  running_.lock();
+  const auto refuse = [this](Error error) {
+    running_.unlock();
+    return error;
+  };
+  if (state() == State::closed) {
+    return refuse({Status::aborted, "the communicator was destroyed before this call could run"});
+  }
+  if (abort_.raised()) return refuse(abort_.reason());
+  auto used = compose(calls);
+  if (!used) return refuse(std::move(used).error());
+  executor_->entered.fetch_add(1, std::memory_order_relaxed);
+  Drive drive;
+  drive.executor = executor_.get();
+  drive.launches = std::span(launches_).first(*used);
+  drive.doing = name_of(calls.front().kind);
+  return drive;
+}
+
+void Communicator::end(const Drive& drive) {
+  drive.executor->finished.fetch_add(1, std::memory_order_relaxed);
+  running_.unlock();
+}
+
+Result<void> Communicator::run(std::span<const Call> calls) {
+  GYRE_TRY_ASSIGN(Drive one, begin(calls));
+  drive(std::span(&one, 1));
+  end(one);
+  return std::move(one.result);
+}
+
+Result<HostStream*> Communicator::worker() {
+  const std::lock_guard lock(lifetime_);
+  if (state() == State::closed) return Error{Status::aborted, "the communicator was destroyed"};
+  if (worker_ == nullptr) {
+    GYRE_TRY_ASSIGN(worker_, HostStream::create());
+  }
+  return worker_;
+}
+
+Result<std::vector<std::vector<std::byte>>> Communicator::all_gather(
+    std::span<const std::byte> mine, std::string_view what) {
+  return control_->all_gather(mine, what, Deadline::after(milliseconds(settings_.init_timeout_ms)),
+                              &abort_);
+}
+
+}  // namespace gyre

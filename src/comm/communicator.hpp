@@ -1,0 +1,161 @@
+// One rank's membership in a communicator: what an ncclComm_t stands for.
+//
+// Threads: calls are issued by one thread at a time; async_error() and close() may come from any
+// thread at any time. Calls run one after the other, in issue order, on whichever thread drives
+// them (the caller's, a stream's worker); `running_` is held while one runs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "backend/host_stream.hpp"
+#include "base/abort.hpp"
+#include "base/bell.hpp"
+#include "base/memory.hpp"
+#include "base/settings.hpp"
+#include "bootstrap/control.hpp"
+#include "bootstrap/unique_id.hpp"
+#include "comm/facts.hpp"
+#include "comm/turns.hpp"
+#include "comm/user_ops.hpp"
+#include "exec/rank_executor.hpp"
+#include "plan/planner.hpp"
+#include "schedule/call.hpp"
+
+namespace gyre {
+
+struct CommOptions {
+  bool blocking = true;
+  std::string name;
+};
+
+class Communicator final : public ControlEvents, public std::enable_shared_from_this<Communicator> {
+ public:
+  enum class State : std::uint8_t { opening, ready, failed, finalized, closed };
+
+  Communicator(int rank, int world, CommOptions options);
+  ~Communicator() override;
+
+  // Meets the other ranks and connects to them; collective. Blocks, at most until the init deadline
+  // or an abort. On failure the communicator stays failed and every rank gets the reason.
+  Result<void> open(const UniqueId& id);
+  // The same for a subset of `parent`'s ranks: `members` by new rank. `key` is new and shared.
+  Result<void> open_among(const Communicator& parent, const std::vector<int>& members,
+                          const JobKey& key);
+  // Runs `opening` on a thread of this communicator; async_error() tells when it is done.
+  void open_in_background(std::function<Result<void>()> opening);
+  // Runs what derives a communicator from this one on this one's worker; async_error() says when it
+  // is done. Its error breaks this communicator.
+  void derive_in_background(std::function<Result<void>()> derivation);
+
+  int rank() const { return rank_; }
+  int world() const { return world_; }
+  const CommOptions& options() const { return options_; }
+  State state() const { return state_.load(std::memory_order_acquire); }
+  UserOps& user_ops() { return user_ops_; }
+  Turns& turns() { return turns_; }
+  const std::vector<PeerFacts>& facts() const { return facts_; }
+
+  // Whether a new call may be issued.
+  Result<void> usable() const;
+  // in_progress, the error that broke it, or nothing.
+  std::optional<Error> async_error() const;
+  // Lets issued calls end; the communicator takes no further ones.
+  Result<void> finalize();
+  // Ends it, locally and within 2 s whatever the peers do. `abort`: running calls are stopped and
+  // the peers told; otherwise they get a while to end.
+  void close(bool abort);
+
+  // Arguments that can be wrong by themselves: root, peer, pointers.
+  Result<void> check(const Call& call) const;
+
+  // Runs one call, or a group's calls on this communicator, to the end on the calling thread. The
+  // caller holds the turn (Turns::wait), and ends it afterwards.
+  Result<void> run(std::span<const Call> calls);
+  // The same in two halves, so that one thread can drive several ranks: begin(), drive(), end().
+  Result<Drive> begin(std::span<const Call> calls);
+  void end(const Drive& drive);
+
+  // The stream on which calls without one run when the communicator is non-blocking. While such
+  // work is counted by begin_background(), the communicator is "in progress".
+  Result<HostStream*> worker();
+  void begin_background() { background_.fetch_add(1, std::memory_order_relaxed); }
+  void end_background() { background_.fetch_sub(1, std::memory_order_release); }
+
+  // Collective over the parent's ranks: gathers small values of all ranks.
+  Result<std::vector<std::vector<std::byte>>> all_gather(std::span<const std::byte> mine,
+                                                         std::string_view what);
+  const JobKey& key() const { return key_; }
+  std::uint64_t next_split() { return splits_++; }
+
+ private:
+  // ControlEvents, on the reactor's thread
+  void announced(int from, Error error) override;
+  void lost(int rank, std::string how) override;
+  void left(int rank) override;
+  ProgressCounts progress() override;
+
+  // init.cc: the phases of open()
+  Result<void> meet(const UniqueId& id, Deadline deadline);
+  Result<void> wire(Deadline deadline);
+  Result<void> make_bell();
+  Result<void> connect_peers(Deadline deadline);
+  Result<void> agree_on_plan(Deadline deadline);
+  void make_executor();
+  Result<void> ready_or_fail(Result<void> result);
+  std::string who_is_late();
+
+  // compose.cc: calls to launches
+  Result<std::size_t> compose(std::span<const Call> calls);
+  Launch& next_launch(std::size_t& used);
+  void compose_collective(const Call& call, Launch& launch);
+  void compose_all_to_all_v(const Call& call, Launch& launch);
+  Result<void> compose_messages(std::span<const Call> calls, Launch& launch);
+  void add_message(const Call& message, CallTag tag, Launch& launch);
+  void add_self_copy(const Call& send, const Call& receive, Launch& launch);
+  Work work_of(const Call& call, CallTag tag) const;
+  const Program& program_for(const Call& call, Algorithm algorithm);
+
+  const int rank_;
+  const int world_;
+  const CommOptions options_;
+  std::atomic<State> state_{State::opening};
+  AbortState abort_;
+  JobKey key_;
+  Settings settings_;
+  std::vector<PeerFacts> facts_;
+  UserOps user_ops_;
+  Turns turns_;
+  std::uint64_t splits_ = 0;
+  std::atomic<int> background_{0};
+
+  Fd bell_segment_;
+  Mapping bell_page_;
+  std::optional<BellEnd> bell_;
+  std::unique_ptr<PeerWatch> watch_;
+  std::unique_ptr<Control> control_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<Transport*> transport_of_;  // by peer
+  std::unique_ptr<RankExecutor> executor_;
+  PlanFacts plan_facts_;
+
+  std::timed_mutex
+      running_;  // held while a call runs; guards launches_, programs_ and what it uses
+  std::vector<Launch> launches_;
+  std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
+
+  std::mutex lifetime_;  // guards opening_, worker_ and closing
+  std::thread opening_;
+  HostStream* worker_ = nullptr;
+};
+
+}  // namespace gyre

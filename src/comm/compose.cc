@@ -1,0 +1,196 @@
+// From calls to launches: plan, program, layouts, strands.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "comm/communicator.hpp"
+
+namespace gyre {
+namespace {
+
+bool is_message(const Call& call) {
+  return call.kind == CallKind::send || call.kind == CallKind::receive;
+}
+
+// A collective over nothing is done before it begins; a message of nothing is still a message.
+bool is_empty(const Call& call) {
+  if (is_message(call) || call.kind == CallKind::all_to_all_v) return false;
+  if (call.blocks == nullptr) return call.count == 0;
+  const auto& counts = call.kind == CallKind::reduce_scatter_v ? call.blocks->send_counts
+                                                               : call.blocks->receive_counts;
+  return std::all_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n == 0; });
+}
+
+Layout one_block(std::uint64_t count, std::uint64_t slice) {
+  Layout layout;
+  layout.kind = Layout::Kind::blocked;
+  layout.count = count;
+  layout.stride = count;
+  layout.slice = slice;
+  return layout;
+}
+
+}  // namespace
+
+Work Communicator::work_of(const Call& call, CallTag tag) const {
+  Work work;
+  work.input = call.input;
+  work.output = call.output;
+  work.fold.type = call.type;
+  work.fold.op = call.op;
+  work.fold.scale = call.scale;
+  work.fold.scale_bits = call.scale_bits;
+  work.fold.ranks = world_;
+  work.reducing = reduces(call.kind);
+  work.tag = tag;
+  work.count = call.count;
+  return work;
+}
+
+const Program& Communicator::program_for(const Call& call, Algorithm algorithm) {
+  const auto key = std::tuple(call.kind, algorithm, call.root);
+  const auto found = programs_.find(key);
+  if (found != programs_.end()) return found->second;
+  return programs_.emplace(key, build_program(call.kind, algorithm, rank_, world_, call.root))
+      .first->second;
+}
+
+void Communicator::compose_collective(const Call& call, Launch& launch) {
+  const Plan plan = make_plan(call, rank_, plan_facts_);
+  const Program& program = program_for(call, plan.algorithm);
+  Work work = work_of(call, CallTag::of(call));
+  work.program = &program;
+  work.tiles = plan.tiles;
+  work.input_layout = plan.input;
+  work.output_layout = plan.output;
+  // One-shot in place overwrites its input while peers may still read it.
+  work.by_reference = plan.algorithm != Algorithm::one_shot;
+  for (int strand = 0; strand < program.strand_count; ++strand) {
+    work.strand = strand;
+    launch.open_chain();
+    launch.add(work);
+  }
+}
+
+void Communicator::add_message(const Call& message, CallTag tag, Launch& launch) {
+  launch.programs.push_back(
+      build_program(message.kind, Algorithm::pairwise, rank_, world_, message.root));
+  Work work = work_of(message, tag);
+  work.program = &launch.programs.back();
+  work.input_layout = work.output_layout =
+      one_block(message.count, largest_slice(message.type, plan_facts_.slot_bytes));
+  work.tiles = work.input_layout.tiles();
+  launch.add(work);
+}
+
+void Communicator::add_self_copy(const Call& send, const Call& receive, Launch& launch) {
+  if (send.count == 0) return;
+  launch.programs.push_back(build_program(CallKind::all_gather, Algorithm::pairwise, 0, 1, 0));
+  Work work = work_of(send, CallTag::of(send));
+  work.output = receive.output;
+  work.program = &launch.programs.back();
+  work.input_layout = work.output_layout =
+      one_block(send.count, largest_slice(send.type, plan_facts_.slot_bytes));
+  work.tiles = work.input_layout.tiles();
+  launch.open_chain();
+  launch.add(work);
+}
+
+// Messages between one pair of ranks, in one direction, run in order; everything else side by side.
+Result<void> Communicator::compose_messages(std::span<const Call> calls, Launch& launch) {
+  std::deque<const Call*> sends_to_self;
+  std::deque<const Call*> receives_from_self;
+  for (const CallKind kind : {CallKind::send, CallKind::receive}) {
+    std::vector<std::vector<const Call*>> by_peer(static_cast<std::size_t>(world_));
+    for (const Call& call : calls) {
+      if (call.kind != kind) continue;
+      if (call.root == rank_) {
+        (kind == CallKind::send ? sends_to_self : receives_from_self).push_back(&call);
+      } else {
+        by_peer[static_cast<std::size_t>(call.root)].push_back(&call);
+      }
+    }
+    for (const auto& messages : by_peer) {
+      if (messages.empty()) continue;
+      launch.open_chain();
+      for (const Call* message : messages) add_message(*message, CallTag::of(*message), launch);
+    }
+  }
+  if (sends_to_self.size() != receives_from_self.size()) {
+    return Error{Status::invalid_usage,
+                 fmt::format("rank {} has {} sends to itself and {} receives from itself in one "
+                             "group; each needs its match in the same group",
+                             rank_, sends_to_self.size(), receives_from_self.size())};
+  }
+  for (std::size_t i = 0; i < sends_to_self.size(); ++i) {
+    const Call& send = *sends_to_self[i];
+    const Call& receive = *receives_from_self[i];
+    if (send.count != receive.count || send.type != receive.type) {
+      return Error{
+          Status::invalid_usage,
+          fmt::format("rank {} sends {} x {} to itself but receives {} x {}", rank_, send.count,
+                      name_of(send.type), receive.count, name_of(receive.type))};
+    }
+    add_self_copy(send, receive, launch);
+  }
+  return {};
+}
+
+void Communicator::compose_all_to_all_v(const Call& call, Launch& launch) {
+  const BlockTable& blocks = *call.blocks;
+  const CallTag tag = CallTag::of(call);
+  const std::uint64_t element = size_of(call.type);
+  const auto message = [&](CallKind kind, std::size_t peer) {
+    Call one = call;
+    one.kind = kind;
+    one.root = static_cast<int>(peer);
+    one.blocks = nullptr;
+    if (kind == CallKind::send) {
+      one.count = blocks.send_counts[peer];
+      one.input = call.input + blocks.send_offsets[peer] * element;
+    } else {
+      one.count = blocks.receive_counts[peer];
+      one.output = call.output + blocks.receive_offsets[peer] * element;
+    }
+    return one;
+  };
+  const auto world = static_cast<std::size_t>(world_);
+  for (std::size_t round = 1; round < world; ++round) {
+    const std::size_t to = (static_cast<std::size_t>(rank_) + round) % world;
+    const std::size_t from = (static_cast<std::size_t>(rank_) + world - round) % world;
+    launch.open_chain();
+    add_message(message(CallKind::send, to), tag, launch);
+    launch.open_chain();
+    add_message(message(CallKind::receive, from), tag, launch);
+  }
+  const auto self = static_cast<std::size_t>(rank_);
+  add_self_copy(message(CallKind::send, self), message(CallKind::receive, self), launch);
+}
+
+Launch& Communicator::next_launch(std::size_t& used) {
+  if (used == launches_.size()) launches_.emplace_back();
+  Launch& launch = launches_[used++];
+  launch.clear();
+  return launch;
+}
+
+// The collectives in issue order, then all messages together. Returns how many launches.
+Result<std::size_t> Communicator::compose(std::span<const Call> calls) {
+  std::size_t used = 0;
+  bool messages = false;
+  for (const Call& call : calls) {
+    if (is_message(call)) {
+      messages = true;
+    } else if (call.kind == CallKind::all_to_all_v) {
+      compose_all_to_all_v(call, next_launch(used));
+    } else if (!is_empty(call)) {
+      compose_collective(call, next_launch(used));
+    }
+  }
+  if (messages) GYRE_TRY(compose_messages(calls, next_launch(used)));
+  return used;
+}
+
+}  // namespace gyre

@@ -1,0 +1,151 @@
+#include "comm/facts.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+namespace gyre {
+namespace {
+
+constexpr std::size_t kMaxHostBytes = 256;
+constexpr std::size_t kMaxSettingsBytes = 16 << 10;
+constexpr std::size_t kMaxFactsEndpointBytes = 4 << 10;
+
+class Writer {
+ public:
+  template <typename T>
+  void number(T value) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    out_.insert(out_.end(), bytes, bytes + sizeof value);
+  }
+  void text(std::span<const std::byte> bytes) {
+    number(static_cast<std::uint32_t>(bytes.size()));
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+  }
+  std::vector<std::byte> take() { return std::move(out_); }
+
+ private:
+  std::vector<std::byte> out_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  template <typename T>
+  T number() {
+    T value{};
+    const auto from = take(sizeof value);
+    if (from.size() == sizeof value) std::memcpy(&value, from.data(), sizeof value);
+    return value;
+  }
+  std::span<const std::byte> text(std::size_t most) {
+    const auto size = number<std::uint32_t>();
+    if (size > most) bad_ = true;
+    return bad_ ? std::span<const std::byte>{} : take(size);
+  }
+  bool complete() const { return !bad_ && bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> take(std::size_t size) {
+    if (size > bytes_.size()) {
+      bad_ = true;
+      return {};
+    }
+    const auto taken = bytes_.first(size);
+    bytes_ = bytes_.subspan(size);
+    return taken;
+  }
+  std::span<const std::byte> bytes_;
+  bool bad_ = false;
+};
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string string_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Result<PeerFacts> own_facts(const Settings& settings) {
+  PeerFacts facts;
+  facts.wire_version = kWireVersion;
+  facts.pid = static_cast<std::uint64_t>(::getpid());
+  std::array<char, kMaxHostBytes> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  facts.host = host.data();
+  facts.shared_settings = shared_settings_text(settings);
+  GYRE_TRY_ASSIGN(facts.endpoint, local_endpoint());
+  return facts;
+}
+
+std::vector<std::byte> encode(const PeerFacts& facts) {
+  Writer out;
+  out.number(facts.wire_version);
+  out.number(facts.pid);
+  out.text(bytes_of(facts.host));
+  out.text(bytes_of(facts.shared_settings));
+  out.text(encode(facts.endpoint));
+  return out.take();
+}
+
+Result<PeerFacts> decode_facts(std::span<const std::byte> bytes) {
+  Reader in(bytes);
+  PeerFacts facts;
+  facts.wire_version = in.number<std::uint32_t>();
+  if (facts.wire_version != kWireVersion) return facts;  // the rest may be laid out differently
+  facts.pid = in.number<std::uint64_t>();
+  facts.host = string_of(in.text(kMaxHostBytes));
+  facts.shared_settings = string_of(in.text(kMaxSettingsBytes));
+  const auto endpoint = in.text(kMaxFactsEndpointBytes);
+  if (!in.complete()) return Error{Status::internal, "a rank sent facts that cannot be read"};
+  GYRE_TRY_ASSIGN(facts.endpoint, decode_endpoint(endpoint));
+  return facts;
+}
+
+std::string rank_name(int rank, const PeerFacts& facts) {
+  return fmt::format("rank {} (host {}, pid {})", rank, facts.host, facts.pid);
+}
+
+Result<void> compare_facts(std::span<const PeerFacts> facts) {
+  for (std::size_t rank = 1; rank < facts.size(); ++rank) {
+    if (facts[rank].wire_version != facts[0].wire_version) {
+      return Error{Status::invalid_usage,
+                   fmt::format("Mismatched Gyre version detected: rank 0 speaks wire version {}, "
+                               "rank {} version {}; use one build on all ranks",
+                               facts[0].wire_version, rank, facts[rank].wire_version)};
+    }
+    if (facts[rank].shared_settings == facts[0].shared_settings) continue;
+    const auto first = lines_of(facts[0].shared_settings);
+    const auto other = lines_of(facts[rank].shared_settings);
+    std::string difference;
+    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
+      const std::string_view a = i < first.size() ? first[i] : "(absent)";
+      const std::string_view b = i < other.size() ? other[i] : "(absent)";
+      if (a != b) difference += fmt::format("; rank 0: {}, rank {}: {}", a, rank, b);
+    }
+    return Error{
+        Status::invalid_usage,
+        fmt::format("settings that all ranks must share differ{}; give every rank the same",
+                    difference)};
+  }
+  return {};
+}
+
+}  // namespace gyre

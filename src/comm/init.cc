@@ -1,0 +1,281 @@
+// How a communicator comes to be, phase by phase: meet, wire up, agree.
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "bootstrap/rendezvous.hpp"
+#include "comm/communicator.hpp"
+#include "transport/registry.hpp"
+
+namespace gyre {
+namespace {
+
+// Empty sweeps per microsecond of GYRE_SPIN: a sweep with a pause takes about this fraction of one.
+constexpr unsigned kSweepsPerMicrosecond = 20;
+// With more ranks than cores the peer we wait for may need this very core.
+constexpr unsigned kCrowdedSpins = 16;
+constexpr milliseconds kLatePatience{500};
+
+std::vector<std::byte> to_bytes(std::uint64_t value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// FNV-1a: only to compare what ranks planned, not against an adversary.
+class Hash {
+ public:
+  void add(std::uint64_t value) {
+    for (int i = 0; i < 8; ++i) {
+      state_ = (state_ ^ (value >> (8 * i) & 0xff)) * 0x100000001b3ULL;
+    }
+  }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0xcbf29ce484222325ULL;
+};
+
+}  // namespace
+
+Result<void> Communicator::open(const UniqueId& id) {
+  const auto run = [&]() -> Result<void> {
+    const Result<Settings>& parsed = settings();
+    if (!parsed) {
+      // The others would wait for us until the deadline.
+      (void)report_failure(id, rank_, world_, parsed.error(), Deadline::after(milliseconds(2000)));
+      return parsed.error();
+    }
+    settings_ = *parsed;
+    const Deadline deadline = Deadline::after(milliseconds(settings_.init_timeout_ms));
+    GYRE_TRY(meet(id, deadline));
+    return wire(deadline);
+  };
+  return ready_or_fail(run());
+}
+
+Result<void> Communicator::open_among(const Communicator& parent, const std::vector<int>& members,
+                                      const JobKey& key) {
+  settings_ = parent.settings_;
+  key_ = key;
+  for (const int member : members)
+    facts_.push_back(parent.facts_[static_cast<std::size_t>(member)]);
+  return ready_or_fail(wire(Deadline::after(milliseconds(settings_.init_timeout_ms))));
+}
+
+Result<void> Communicator::ready_or_fail(Result<void> result) {
+  if (result && abort_.raised()) result = abort_.reason();
+  if (result) {
+    log_info(Subsystem::init, "rank {} of {}: ready", rank_, world_);
+    state_.store(State::ready, std::memory_order_release);
+    return result;
+  }
+  const Error error = result.error();
+  log_warn("rank {} of {}: init failed: {}", rank_, world_, error.text);
+  if (abort_.raise(error) && control_ != nullptr) control_->announce(error);
+  state_.store(State::failed, std::memory_order_release);
+  return abort_.reason();
+}
+
+Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
+  GYRE_TRY_ASSIGN(const IdContents contents, decode(id));
+  key_ = contents.key;
+  GYRE_TRY_ASSIGN(const PeerFacts own, own_facts(settings_));
+  GYRE_TRY_ASSIGN(const auto all, rendezvous(id, rank_, world_, encode(own), deadline, &abort_));
+  for (const auto& bytes : all) {
+    GYRE_TRY_ASSIGN(PeerFacts facts, decode_facts(bytes));
+    facts_.push_back(std::move(facts));
+  }
+  return compare_facts(facts_);
+}
+
+Result<void> Communicator::make_bell() {
+  // Shared if the kernel lets us, so that peers can ring across processes; else this process only.
+  if (auto segment = create_segment(page_size())) {
+    bell_segment_ = *std::move(segment);
+    GYRE_TRY_ASSIGN(bell_page_, Mapping::shared(bell_segment_, page_size()));
+  } else {
+    GYRE_TRY_ASSIGN(bell_page_, Mapping::anonymous(page_size()));
+  }
+  GYRE_TRY_ASSIGN(BellEnd bell, BellEnd::create(new (bell_page_.data()) BellWord));
+  bell_ = std::move(bell);
+  abort_.on_raise([rope = bell_->rope()] { rope.ring(); });
+  return {};
+}
+
+Result<void> Communicator::wire(Deadline deadline) {
+  GYRE_TRY(make_bell());
+  std::vector<std::string> names;
+  for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
+    names.push_back(rank_name(static_cast<int>(rank), facts_[rank]));
+  }
+  watch_ = std::make_unique<PeerWatch>(std::move(names), bell_->rope());
+  const std::vector<Address> hub =
+      rank_ == 0 ? std::vector<Address>{} : reachable(facts_[0].endpoint);
+  GYRE_TRY_ASSIGN(control_, Control::open(key_, rank_, world_, hub, this, deadline, &abort_));
+  GYRE_TRY(connect_peers(deadline));
+  make_executor();
+  return agree_on_plan(deadline);
+}
+
+namespace {
+
+// One row of the verdict matrix per rank: byte p is 1 if the rank reached peer p.
+std::vector<std::byte> verdict_row(std::span<const int> peers, const std::vector<bool>& reached,
+                                   int world) {
+  std::vector<std::byte> row(static_cast<std::size_t>(world), std::byte{0});
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    if (reached[i]) row[static_cast<std::size_t>(peers[i])] = std::byte{1};
+  }
+  return row;
+}
+
+}  // namespace
+
+Result<void> Communicator::connect_peers(Deadline deadline) {
+  const TransportContext context{.rank = rank_,
+                                 .world = world_,
+                                 .key = key_,
+                                 .settings = &settings_,
+                                 .abort = &abort_,
+                                 .bell = &*bell_,
+                                 .bell_segment = &bell_segment_,
+                                 .events = watch_.get()};
+  transport_of_.assign(static_cast<std::size_t>(world_), nullptr);
+  if (world_ == 1) return {};
+  GYRE_TRY_ASSIGN(transports_, make_transports(context));
+  for (auto& transport : transports_) {
+    GYRE_TRY_ASSIGN(const Blob mine, transport->offer());
+    GYRE_TRY_ASSIGN(const auto blobs,
+                    control_->all_gather(mine, fmt::format("offers of {}", transport->name()),
+                                         deadline, &abort_));
+    std::vector<int> peers;
+    for (int peer = 0; peer < world_; ++peer) {
+      const auto index = static_cast<std::size_t>(peer);
+      if (peer != rank_ && transport_of_[index] == nullptr &&
+          transport->reaches(peer, mine, blobs[index])) {
+        peers.push_back(peer);
+      }
+    }
+    GYRE_TRY_ASSIGN(const std::vector<bool> reached, transport->connect(peers, blobs, deadline));
+    GYRE_TRY_ASSIGN(
+        const auto rows,
+        control_->all_gather(verdict_row(peers, reached, world_),
+                             fmt::format("verdicts of {}", transport->name()), deadline, &abort_));
+    std::vector<int> agreed;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      const auto& row = rows[static_cast<std::size_t>(peers[i])];
+      const bool theirs = row.size() == static_cast<std::size_t>(world_) &&
+                          row[static_cast<std::size_t>(rank_)] == std::byte{1};
+      if (!reached[i] || !theirs) continue;
+      agreed.push_back(peers[i]);
+      transport_of_[static_cast<std::size_t>(peers[i])] = transport.get();
+    }
+    transport->keep(agreed);
+  }
+  for (int peer = 0; peer < world_; ++peer) {
+    if (peer != rank_ && transport_of_[static_cast<std::size_t>(peer)] == nullptr) {
+      return Error{Status::system,
+                   fmt::format("no transport reaches {} from {}; see NCCL_DEBUG=WARN for what was "
+                               "tried (NCCL_SOCKET_IFNAME chooses the interface)",
+                               watch_->name(peer), watch_->name(rank_))};
+    }
+  }
+  return {};
+}
+
+Result<void> Communicator::agree_on_plan(Deadline deadline) {
+  plan_facts_.world = world_;
+  plan_facts_.reproducible = settings_.reproducible;
+  plan_facts_.force_ring = settings_.algo == "ring";
+  plan_facts_.slot_bytes = static_cast<std::uint64_t>(settings_.slot_bytes);
+  plan_facts_.one_shot_bytes = static_cast<std::uint64_t>(settings_.one_shot_bytes);
+  bool memory = true;
+  for (const Transport* transport : transport_of_) {
+    memory = memory && (transport == nullptr || !transport->polls());
+  }
+  GYRE_TRY_ASSIGN(const auto views,
+                  control_->all_gather(to_bytes(memory ? 1 : 0), "lane kinds", deadline, &abort_));
+  plan_facts_.memory_lanes =
+      std::all_of(views.begin(), views.end(), [](const auto& view) { return view == to_bytes(1); });
+  Hash hash;
+  hash.add(static_cast<std::uint64_t>(world_));
+  hash.add(plan_facts_.memory_lanes);
+  hash.add(plan_facts_.reproducible);
+  hash.add(plan_facts_.force_ring);
+  hash.add(plan_facts_.slot_bytes);
+  hash.add(plan_facts_.one_shot_bytes);
+  GYRE_TRY_ASSIGN(const auto hashes,
+                  control_->all_gather(to_bytes(hash.value()), "plan hash", deadline, &abort_));
+  for (std::size_t rank = 0; rank < hashes.size(); ++rank) {
+    if (hashes[rank] != hashes[0]) {
+      return Error{Status::invalid_usage,
+                   fmt::format("{} and {} plan differently although their settings agree; use one "
+                               "build on all ranks",
+                               watch_->name(0), watch_->name(static_cast<int>(rank)))};
+    }
+  }
+  return {};
+}
+
+void Communicator::make_executor() {
+  RankExecutor::Config config;
+  config.rank = rank_;
+  for (std::size_t peer = 0; peer < transport_of_.size(); ++peer) {
+    Transport* transport = transport_of_[peer];
+    config.links.push_back(transport == nullptr ? nullptr
+                                                : transport->link(static_cast<int>(peer)));
+    if (transport != nullptr && std::find(config.transports.begin(), config.transports.end(),
+                                          transport) == config.transports.end()) {
+      config.transports.push_back(transport);
+    }
+  }
+  config.slot_bytes = static_cast<std::uint64_t>(settings_.slot_bytes);
+  config.abort = &abort_;
+  config.peers = watch_.get();
+  config.bell = &*bell_;
+  const auto ranks_here = std::count_if(facts_.begin(), facts_.end(), [&](const PeerFacts& facts) {
+    return facts.host == facts_[static_cast<std::size_t>(rank_)].host;
+  });
+  const bool crowded =
+      static_cast<std::size_t>(ranks_here) > std::max(1U, std::thread::hardware_concurrency());
+  const auto spins = static_cast<unsigned>(settings_.spin_us) * kSweepsPerMicrosecond;
+  config.spins = crowded ? std::min(spins, kCrowdedSpins) : spins;
+  config.timeout = milliseconds(settings_.timeout_ms);
+  config.announce = [this](const Error& error) {
+    if (control_ != nullptr) control_->announce(error);
+  };
+  config.who_is_late = [this] { return who_is_late(); };
+  executor_ = std::make_unique<RankExecutor>(std::move(config));
+}
+
+// The ranks that do not answer, else those that have entered the fewest calls.
+std::string Communicator::who_is_late() {
+  if (world_ == 1) return "it is the only rank";
+  const auto ranks = control_->ask_progress(kLatePatience, nullptr);
+  if (!ranks) return ranks.error().text;
+  std::string silent;
+  const Control::Progress* last = nullptr;
+  for (const Control::Progress& one : *ranks) {
+    if (!one.answered) {
+      silent += fmt::format("{}{}", silent.empty() ? "" : ", ", watch_->name(one.rank));
+    } else if (last == nullptr || one.entered < last->entered) {
+      last = &one;
+    }
+  }
+  if (!silent.empty()) return fmt::format("{} does not answer (stopped or unreachable)", silent);
+  const std::uint64_t own = executor_->entered.load(std::memory_order_relaxed);
+  if (last != nullptr && last->entered < own) {
+    return fmt::format("{} has entered {} calls, this rank {}", watch_->name(last->rank),
+                       last->entered, own);
+  }
+  return "all ranks have entered it and answer; the link may be slow";
+}
+
+}  // namespace gyre

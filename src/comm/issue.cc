@@ -1,0 +1,165 @@
+#include "comm/issue.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace gyre {
+namespace {
+
+// The shares that one thread drives together, with their turns.
+struct Batch {
+  std::vector<Share> shares;
+  std::vector<std::uint64_t> turns;
+
+  Result<void> run();
+};
+
+Result<void> Batch::run() {
+  for (std::size_t i = 0; i < shares.size(); ++i) shares[i].comm->turns().wait(turns[i]);
+  std::vector<Drive> drives;
+  std::vector<Communicator*> begun;
+  Result<void> result;
+  for (const Share& share : shares) {
+    auto one = share.comm->begin(share.calls);
+    if (one) {
+      drives.push_back(*std::move(one));
+      begun.push_back(share.comm.get());
+    } else if (result) {
+      result = std::move(one).error();
+    }
+  }
+  drive(drives);
+  for (std::size_t i = 0; i < drives.size(); ++i) {
+    begun[i]->end(drives[i]);
+    if (!drives[i].result && result) result = std::move(drives[i].result);
+  }
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    shares[i].comm->turns().end(turns[i]);
+    if (shares[i].background) shares[i].comm->end_background();
+  }
+  return result;
+}
+
+// A point that several streams pass together: they arrive, one works, all go on.
+class Junction {
+ public:
+  void arrive() {
+    const std::lock_guard lock(mutex_);
+    ++arrived_;
+    changed_.notify_all();
+  }
+  void wait_arrivals(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_ >= count; });
+  }
+  void release() {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+  void wait_release() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return released_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t arrived_ = 0;
+  bool released_ = false;
+};
+
+// Enqueues the batch on its stream. Further streams of the group wait for it, and it for them.
+Result<void> enqueue(std::shared_ptr<Batch> batch, HostStream* stream) {
+  std::vector<HostStream*> joined;
+  for (const Share& share : batch->shares) {
+    for (HostStream* other : share.joined) {
+      if (other != stream && std::find(joined.begin(), joined.end(), other) == joined.end()) {
+        joined.push_back(other);
+      }
+    }
+  }
+  if (joined.empty()) {
+    return stream->enqueue([batch = std::move(batch)] { return batch->run(); });
+  }
+  auto junction = std::make_shared<Junction>();
+  for (HostStream* other : joined) {
+    GYRE_TRY(other->enqueue([junction] {
+      junction->arrive();
+      junction->wait_release();
+    }));
+  }
+  return stream->enqueue([batch = std::move(batch), junction, count = joined.size()] {
+    junction->wait_arrivals(count);
+    Result<void> result = batch->run();
+    junction->release();
+    return result;
+  });
+}
+
+}  // namespace
+
+Result<void> run_now(Communicator& comm, const Call& call) {
+  Turns& turns = comm.turns();
+  const std::uint64_t turn = turns.take();
+  turns.wait(turn);
+  Result<void> result = comm.run(std::span(&call, 1));
+  turns.end(turn);
+  return result;
+}
+
+Result<void> issue(std::vector<Share> shares) {
+  bool in_progress = false;
+  // One batch per stream, in order of first use; all shares without a stream form the last one.
+  std::vector<std::pair<HostStream*, std::shared_ptr<Batch>>> batches;
+  Batch now;
+  for (Share& share : shares) {
+    if (share.stream == nullptr && !share.comm->options().blocking) {
+      GYRE_TRY_ASSIGN(share.stream, share.comm->worker());
+      share.background = true;
+    }
+  }
+  for (Share& share : shares) {
+    in_progress = in_progress || share.background;
+    if (share.background) share.comm->begin_background();
+    const std::uint64_t turn = share.comm->turns().take();
+    Batch* batch = &now;
+    if (share.stream != nullptr) {
+      const auto found = std::find_if(batches.begin(), batches.end(),
+                                      [&](const auto& one) { return one.first == share.stream; });
+      if (found == batches.end()) {
+        batches.emplace_back(share.stream, std::make_shared<Batch>());
+        batch = batches.back().second.get();
+      } else {
+        batch = found->second.get();
+      }
+    }
+    batch->shares.push_back(std::move(share));
+    batch->turns.push_back(turn);
+  }
+  Result<void> result;
+  for (auto& [stream, batch] : batches) {
+    Result<void> enqueued = enqueue(batch, stream);
+    if (!enqueued) {
+      // Its turns must come and go all the same.
+      for (std::size_t i = 0; i < batch->shares.size(); ++i) {
+        Turns& turns = batch->shares[i].comm->turns();
+        turns.wait(batch->turns[i]);
+        turns.end(batch->turns[i]);
+        if (batch->shares[i].background) batch->shares[i].comm->end_background();
+      }
+      if (result) result = std::move(enqueued);
+    }
+  }
+  if (!now.shares.empty()) {
+    Result<void> ran = now.run();
+    if (!ran && result) result = std::move(ran);
+  }
+  if (result && in_progress)
+    return Error{Status::in_progress, "issued on a non-blocking communicator"};
+  return result;
+}
+
+}  // namespace gyre

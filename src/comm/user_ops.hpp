@@ -1,0 +1,43 @@
+// The reductions a user made with ncclRedOpCreatePreMulSum, by handle.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace gyre {
+
+// A factor in the two forms the kernels take; see Fold.
+struct Factor {
+  double scale = 1.0;
+  std::uint64_t bits = 0;
+};
+
+// Reads one element of `type` at `scalar` (any alignment), and not a byte more.
+Factor read_factor(const void* scalar, DataType type);
+
+class UserOps {
+ public:
+  static constexpr int kFirstHandle = 5;  // ncclNumOps
+
+  // `device_scalar`: the factor is read when a call uses it; otherwise now.
+  int create(const void* scalar, DataType type, bool device_scalar);
+  Result<void> destroy(int handle);
+  // The factor for a call on `type`.
+  Result<Factor> find(int handle, DataType type) const;
+
+ private:
+  struct Slot {
+    bool live = false;
+    DataType type = DataType::float32;
+    Factor factor;
+    const void* scalar = nullptr;  // device scalars
+  };
+  mutable std::mutex mutex_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,196 @@
+#include "plan/planner.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "collectives/direct.hpp"
+#include "collectives/pairwise.hpp"
+#include "collectives/ring.hpp"
+
+namespace gyre {
+namespace {
+
+// Beyond this many ranks a fold of all contributions in one step costs more than a ring's hops.
+constexpr int kMostDirectRanks = 64;
+
+std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+
+std::uint64_t line_elements(DataType type) { return 64 / size_of(type); }
+
+// Cuts `count` elements into equal slices of at most `most`, whole cache lines each.
+std::uint64_t even_slice(std::uint64_t count, std::uint64_t most, DataType type) {
+  if (count == 0) return most;
+  const std::uint64_t pieces = divide_up(count, most);
+  const std::uint64_t line = line_elements(type);
+  return std::min(most, divide_up(divide_up(count, pieces), line) * line);
+}
+
+Layout tiled(const Call& call, std::uint32_t chunks, std::uint64_t most) {
+  Layout layout;
+  layout.kind = Layout::Kind::tiled;
+  layout.chunks = chunks;
+  layout.count = call.count;
+  layout.slice = even_slice(divide_up(call.count, chunks), most, call.type);
+  return layout;
+}
+
+Layout blocked(std::uint32_t chunks, std::uint64_t count, std::uint64_t slice) {
+  Layout layout;
+  layout.kind = Layout::Kind::blocked;
+  layout.chunks = chunks;
+  layout.count = count;
+  layout.stride = count;
+  layout.slice = slice;
+  return layout;
+}
+
+Layout table(const std::vector<std::uint64_t>& offsets, const std::vector<std::uint64_t>& counts,
+             std::uint64_t slice) {
+  Layout layout;
+  layout.kind = Layout::Kind::table;
+  layout.chunks = static_cast<std::uint32_t>(counts.size());
+  layout.slice = slice;
+  layout.offsets = offsets.data();
+  layout.counts = counts.data();
+  return layout;
+}
+
+bool all_reduce_is_direct(const Call& call, const PlanFacts& facts) {
+  if (facts.reproducible || call.op == ReduceOp::avg) return true;
+  if (facts.force_ring || facts.world > kMostDirectRanks) return false;
+  // Two-shot moves as many bytes as a ring, in two hops instead of 2(n-1): better wherever a hop
+  // costs no more to a far rank than to a neighbour.
+  return facts.memory_lanes || facts.world == 2;
+}
+
+Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
+  switch (call.kind) {
+    case CallKind::all_reduce:
+      if (!facts.force_ring && facts.world <= kMostDirectRanks &&
+          call.count * size_of(call.type) <= facts.one_shot_bytes) {
+        return Algorithm::one_shot;
+      }
+      return all_reduce_is_direct(call, facts) ? Algorithm::direct : Algorithm::ring;
+    case CallKind::reduce:
+    case CallKind::reduce_scatter:
+      return all_reduce_is_direct(call, facts) ? Algorithm::direct : Algorithm::ring;
+    case CallKind::broadcast:
+    case CallKind::all_gather:
+      return !facts.force_ring && facts.memory_lanes && facts.world <= kMostDirectRanks
+                 ? Algorithm::direct
+                 : Algorithm::ring;
+    case CallKind::all_gather_v:
+    case CallKind::reduce_scatter_v:
+      return Algorithm::direct;
+    default:
+      return Algorithm::pairwise;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return "ring";
+    case Algorithm::one_shot:
+      return "one-shot";
+    case Algorithm::direct:
+      return "direct";
+    case Algorithm::pairwise:
+      return "pairwise";
+  }
+  return "unknown";
+}
+
+std::uint64_t largest_slice(DataType type, std::uint64_t slot_bytes) {
+  const std::uint64_t line = line_elements(type);
+  return std::max(line, slot_bytes / size_of(type) / line * line);
+}
+
+Plan make_plan(const Call& call, int rank, const PlanFacts& facts) {
+  Plan plan;
+  plan.algorithm = algorithm_for(call, facts);
+  const auto world = static_cast<std::uint32_t>(facts.world);
+  const std::uint64_t most = largest_slice(call.type, facts.slot_bytes);
+  const std::uint64_t slice = even_slice(call.count, most, call.type);
+  switch (call.kind) {
+    case CallKind::all_reduce:
+    case CallKind::reduce:
+    case CallKind::broadcast: {
+      const bool split = call.kind == CallKind::all_reduce && plan.algorithm != Algorithm::one_shot;
+      plan.input = plan.output = tiled(call, split ? world : 1, most);
+      break;
+    }
+    case CallKind::reduce_scatter:
+      plan.input = blocked(world, call.count, slice);
+      plan.output = blocked(1, call.count, slice);
+      break;
+    case CallKind::all_gather:
+    case CallKind::gather:
+      plan.input = blocked(1, call.count, slice);
+      plan.output = blocked(world, call.count, slice);
+      break;
+    case CallKind::scatter:
+      plan.input = blocked(world, call.count, slice);
+      plan.output = blocked(1, call.count, slice);
+      break;
+    case CallKind::reduce_scatter_v: {
+      const BlockTable& blocks = *call.blocks;
+      plan.input = table(blocks.send_offsets, blocks.send_counts, most);
+      plan.output = blocked(1, blocks.send_counts[static_cast<std::size_t>(rank)], most);
+      plan.tiles = plan.input.tiles();
+      return plan;
+    }
+    case CallKind::all_gather_v: {
+      const BlockTable& blocks = *call.blocks;
+      plan.input = blocked(1, blocks.receive_counts[static_cast<std::size_t>(rank)], most);
+      plan.output = table(blocks.receive_offsets, blocks.receive_counts, most);
+      plan.tiles = plan.output.tiles();
+      return plan;
+    }
+    default:
+      plan.input = plan.output = blocked(world, call.count, slice);
+      break;
+  }
+  plan.tiles = plan.input.tiles();
+  return plan;
+}
+
+Program build_program(CallKind kind, Algorithm algorithm, int rank, int world, int root) {
+  const auto r = static_cast<std::uint32_t>(rank);
+  const auto n = static_cast<std::uint32_t>(world);
+  const auto to = static_cast<std::uint32_t>(root);
+  const bool ring_wanted = algorithm == Algorithm::ring;
+  switch (kind) {
+    case CallKind::all_reduce:
+      if (algorithm == Algorithm::one_shot) return direct::one_shot_all_reduce(r, n);
+      return ring_wanted ? ring::all_reduce(r, n) : direct::two_shot_all_reduce(r, n);
+    case CallKind::reduce:
+      return ring_wanted ? ring::reduce(r, n, to) : direct::reduce(r, n, to);
+    case CallKind::broadcast:
+      return ring_wanted ? ring::broadcast(r, n, to) : direct::broadcast(r, n, to);
+    case CallKind::all_gather:
+      return ring_wanted ? ring::all_gather(r, n) : direct::all_gather(r, n);
+    case CallKind::reduce_scatter:
+      return ring_wanted ? ring::reduce_scatter(r, n) : direct::reduce_scatter(r, n);
+    case CallKind::all_gather_v:
+      return direct::all_gather(r, n);
+    case CallKind::reduce_scatter_v:
+      return direct::reduce_scatter(r, n);
+    case CallKind::gather:
+      return pairwise::gather(r, n, to);
+    case CallKind::scatter:
+      return pairwise::scatter(r, n, to);
+    case CallKind::send:
+      return pairwise::send_to(r, n, to);
+    case CallKind::receive:
+      return pairwise::receive_from(r, n, to);
+    case CallKind::all_to_all:
+    case CallKind::all_to_all_v:
+      break;
+  }
+  return pairwise::all_to_all(r, n);
+}
+
+}  // namespace gyre
