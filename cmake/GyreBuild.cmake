@@ -32,6 +32,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wno-interference-size>)
 endif()
 target_compile_options(gyre_flags INTERFACE $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:1>>:-Wno-error>)
+target_compile_definitions(gyre_flags INTERFACE GYRE_NO_CUDA GYRE_NO_HIP)
 target_include_directories(gyre_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src"
   "${PROJECT_SOURCE_DIR}/include")
 # Header-only: a preloaded libnccl.so.2 must not bring another libfmt into its host process.

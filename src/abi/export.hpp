@@ -8,7 +8,9 @@
 #include "gyre/nccl_api.h"
 #include "gyre/nccl_device_host.h"
 
+#if !defined(GYRE_API)
 #define GYRE_API __attribute__((visibility("default")))
+#endif
 
 // Declares gyre_<name> with exactly the type that the public header gives <name>; the definition
 // that follows must match it.
