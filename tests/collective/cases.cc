@@ -1,0 +1,297 @@
+#include "tests/collective/cases.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <vector>
+
+#include "gyre/gyre.hpp"
+
+extern "C" ncclResult_t ncclAlltoAllv(const void*, const size_t[], const size_t[], void*,
+                                      const size_t[], const size_t[], ncclDataType_t, ncclComm_t,
+                                      cudaStream_t);
+
+namespace gyre::test {
+namespace {
+
+// Element counts of a v-collective's blocks: uneven, some empty.
+std::uint64_t block_count(const Case& one, int from, int to) {
+  const auto mixed = static_cast<std::uint64_t>(from * 7 + to * 3) % 5;
+  return mixed == 0 ? 0 : one.count * mixed / 4;
+}
+
+struct Table {
+  std::vector<std::size_t> counts, offsets;
+  std::size_t total = 0;
+  void add(std::size_t count) {
+    offsets.push_back(total);
+    counts.push_back(count);
+    total += count;
+  }
+};
+
+// Blocks of all ranks in the v-variants where every rank has one.
+Table rank_table(const Case& one, int world) {
+  Table table;
+  for (int rank = 0; rank < world; ++rank) table.add(block_count(one, rank, 0));
+  return table;
+}
+Table send_table(const Case& one, int rank, int world) {
+  Table table;
+  for (int peer = 0; peer < world; ++peer) table.add(block_count(one, rank, peer));
+  return table;
+}
+Table receive_table(const Case& one, int rank, int world) {
+  Table table;
+  for (int peer = 0; peer < world; ++peer) table.add(block_count(one, peer, rank));
+  return table;
+}
+
+struct Sizes {
+  std::uint64_t input = 0, output = 0;  // elements
+  std::uint64_t input_in_output = 0;    // in place: where the input lies in the output ...
+  std::uint64_t output_in_input = 0;    // ... or the output in the input
+};
+
+Sizes sizes_of(const Case& one, int rank, int world) {
+  const std::uint64_t n = static_cast<std::uint64_t>(world), r = static_cast<std::uint64_t>(rank);
+  const std::uint64_t c = one.count;
+  const auto root = static_cast<std::uint64_t>(one.root);
+  switch (one.kind) {
+    case Kind::all_gather:
+      return {c, n * c, r * c, 0};
+    case Kind::reduce_scatter:
+      return {n * c, c, 0, r * c};
+    case Kind::all_to_all:
+      return {n * c, n * c, 0, 0};
+    case Kind::gather:
+      return {c, rank == one.root ? n * c : 0, root * c, 0};
+    case Kind::scatter:
+      return {rank == one.root ? n * c : 0, c, 0, root * c};
+    case Kind::reduce:
+      return {c, rank == one.root ? c : 0, 0, 0};
+    case Kind::broadcast:
+      return {c, c, 0, 0};
+    case Kind::all_to_all_v:
+      return {send_table(one, rank, world).total, receive_table(one, rank, world).total, 0, 0};
+    case Kind::all_gather_v: {
+      const Table table = rank_table(one, world);
+      return {table.counts[r], table.total, table.offsets[r], 0};
+    }
+    case Kind::reduce_scatter_v: {
+      const Table table = rank_table(one, world);
+      return {table.total, table.counts[r], 0, table.offsets[r]};
+    }
+    default:
+      return {c, c, 0, 0};
+  }
+}
+
+bool has_in_place(Kind kind) {
+  return kind != Kind::all_to_all && kind != Kind::all_to_all_v && kind != Kind::send_receive;
+}
+
+struct Buffers {
+  Guarded memory;  // the larger one, and the only one in place
+  Guarded other;
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
+Buffers make_buffers(const Case& one, int rank, int world) {
+  const std::size_t element = size_of(one.type);
+  const Sizes sizes = sizes_of(one, rank, world);
+  const bool output_larger = sizes.output >= sizes.input;
+  const std::size_t larger = std::max(sizes.input, sizes.output) * element;
+  const std::size_t smaller = one.in_place ? 0 : std::min(sizes.input, sizes.output) * element;
+  Buffers buffers{Guarded(larger, one.offset, one.mapped),
+                  Guarded(smaller, one.offset, one.mapped)};
+  if (output_larger) {
+    buffers.output = buffers.memory.data();
+    buffers.input =
+        one.in_place ? buffers.output + sizes.input_in_output * element : buffers.other.data();
+  } else {
+    buffers.input = buffers.memory.data();
+    buffers.output =
+        one.in_place ? buffers.input + sizes.output_in_input * element : buffers.other.data();
+  }
+  for (std::uint64_t i = 0; i < sizes.input; ++i) {
+    store(buffers.input + i * element, one.type,
+          value_at(one.seed, rank, i, one.type, one.op, world));
+  }
+  return buffers;
+}
+
+ncclResult_t issue(const Case& one, const LocalRank& local, int world, const Buffers& b,
+                   ncclRedOp_t op) {
+  const int right = (local.rank + 1) % world, left = (local.rank + world - 1) % world;
+  const ncclComm_t comm = local.comm;
+  switch (one.kind) {
+    case Kind::all_reduce:
+      return ncclAllReduce(b.input, b.output, one.count, one.type, op, comm, nullptr);
+    case Kind::reduce:
+      return ncclReduce(b.input, b.output, one.count, one.type, op, one.root, comm, nullptr);
+    case Kind::broadcast:
+      return ncclBroadcast(b.input, b.output, one.count, one.type, one.root, comm, nullptr);
+    case Kind::all_gather:
+      return ncclAllGather(b.input, b.output, one.count, one.type, comm, nullptr);
+    case Kind::reduce_scatter:
+      return ncclReduceScatter(b.input, b.output, one.count, one.type, op, comm, nullptr);
+    case Kind::all_to_all:
+      return ncclAlltoAll(b.input, b.output, one.count, one.type, comm, nullptr);
+    case Kind::gather:
+      return ncclGather(b.input, b.output, one.count, one.type, one.root, comm, nullptr);
+    case Kind::scatter:
+      return ncclScatter(b.input, b.output, one.count, one.type, one.root, comm, nullptr);
+    case Kind::send_receive: {
+      ncclGroupStart();
+      ncclSend(b.input, one.count, one.type, right, comm, nullptr);
+      ncclRecv(b.output, one.count, one.type, left, comm, nullptr);
+      return ncclGroupEnd();
+    }
+    case Kind::all_to_all_v: {
+      const Table send = send_table(one, local.rank, world);
+      const Table receive = receive_table(one, local.rank, world);
+      return ncclAlltoAllv(b.input, send.counts.data(), send.offsets.data(), b.output,
+                           receive.counts.data(), receive.offsets.data(), one.type, comm, nullptr);
+    }
+    case Kind::all_gather_v: {
+      const Table table = rank_table(one, world);
+      return gyre::all_gather_v(b.input, b.output, table.counts.data(), table.offsets.data(),
+                                one.type, comm, nullptr);
+    }
+    case Kind::reduce_scatter_v: {
+      const Table table = rank_table(one, world);
+      return gyre::reduce_scatter_v(b.input, b.output, table.counts.data(), table.offsets.data(),
+                                    one.type, op, comm, nullptr);
+    }
+  }
+  return ncclInternalError;
+}
+
+// What element `index` of the output of `rank` must be.
+double expected(const Case& one, int rank, int world, std::uint64_t index) {
+  const auto value = [&](int from, std::uint64_t at) {
+    return static_cast<double>(value_at(one.seed, from, at, one.type, one.op, world));
+  };
+  const std::uint64_t r = static_cast<std::uint64_t>(rank),
+                      c = std::max<std::uint64_t>(one.count, 1);
+  switch (one.kind) {
+    case Kind::all_reduce:
+    case Kind::reduce:
+      return reduced(one.seed, index, one.type, one.op, world);
+    case Kind::broadcast:
+      return value(one.root, index);
+    case Kind::all_gather:
+    case Kind::gather:
+      return value(static_cast<int>(index / c), index % c);
+    case Kind::reduce_scatter:
+      return reduced(one.seed, r * c + index, one.type, one.op, world);
+    case Kind::all_to_all:
+      return value(static_cast<int>(index / c), r * c + index % c);
+    case Kind::scatter:
+      return value(one.root, r * c + index);
+    case Kind::send_receive:
+      return value((rank + world - 1) % world, index);
+    case Kind::reduce_scatter_v:
+      return reduced(one.seed, rank_table(one, world).offsets[r] + index, one.type, one.op, world);
+    case Kind::all_gather_v:
+    case Kind::all_to_all_v: {
+      const bool gather = one.kind == Kind::all_gather_v;
+      const Table table = gather ? rank_table(one, world) : receive_table(one, rank, world);
+      std::size_t from = 0;
+      while (index >= table.offsets[from] + table.counts[from]) ++from;
+      const std::uint64_t within = index - table.offsets[from];
+      const int sender = static_cast<int>(from);
+      return value(sender, gather ? within : send_table(one, sender, world).offsets[r] + within);
+    }
+  }
+  return 0;
+}
+
+std::string compare(const Case& one, int rank, int world, const Buffers& buffers) {
+  const std::size_t element = size_of(one.type);
+  const Sizes sizes = sizes_of(one, rank, world);
+  std::byte wanted[8];
+  for (std::uint64_t i = 0; i < sizes.output; ++i) {
+    store(wanted, one.type, expected(one, rank, world, i));
+    if (std::memcmp(buffers.output + i * element, wanted, element) != 0) {
+      return fmt::format("rank {}: element {} of {} is wrong (expected {})", rank, i, sizes.output,
+                         expected(one, rank, world, i));
+    }
+  }
+  if (!buffers.memory.intact() || !buffers.other.intact()) {
+    return fmt::format("rank {}: bytes outside the buffers were written", rank);
+  }
+  if (one.in_place) return "";
+  for (std::uint64_t i = 0; i < sizes.input; ++i) {
+    store(wanted, one.type, value_at(one.seed, rank, i, one.type, one.op, world));
+    if (std::memcmp(buffers.input + i * element, wanted, element) != 0) {
+      return fmt::format("rank {}: element {} of the input was changed", rank, i);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) {
+  constexpr const char* kNames[kKinds] = {"all_reduce",   "reduce",         "broadcast",
+                                          "all_gather",   "reduce_scatter", "all_to_all",
+                                          "gather",       "scatter",        "send_receive",
+                                          "all_to_all_v", "all_gather_v",   "reduce_scatter_v"};
+  return kNames[static_cast<int>(kind)];
+}
+
+bool reduces(Kind kind) {
+  return kind == Kind::all_reduce || kind == Kind::reduce || kind == Kind::reduce_scatter ||
+         kind == Kind::reduce_scatter_v;
+}
+
+std::string describe(const Case& one) {
+  return fmt::format("{} {} {} count {} root {} {}{} offset {} seed {}", name_of(one.kind),
+                     name_of(one.type), name_of(one.op), one.count, one.root,
+                     one.in_place ? "in place" : "out of place", one.mapped ? " mapped" : "",
+                     one.offset, one.seed);
+}
+
+std::string run_case(const Case& given, const LocalRanks& local) {
+  Case one = given;
+  one.in_place = one.in_place && has_in_place(one.kind);
+  std::vector<Buffers> buffers;
+  std::vector<ncclRedOp_t> ops;
+  for (const LocalRank& rank : local.ranks) {
+    buffers.push_back(make_buffers(one, rank.rank, local.world));
+    ncclRedOp_t op = static_cast<ncclRedOp_t>(one.op);
+    if (reduces(one.kind) && one.op == Op::premulsum) {
+      std::byte factor[8];
+      store(factor, one.type, factor_of(rank.rank));
+      if (ncclRedOpCreatePreMulSum(&op, factor, one.type, ncclScalarHostImmediate, rank.comm) !=
+          ncclSuccess) {
+        return std::string("creating premulsum: ") + ncclGetLastError(nullptr);
+      }
+    }
+    ops.push_back(op);
+  }
+  if (local.ranks.size() > 1) ncclGroupStart();
+  ncclResult_t result = ncclSuccess;
+  for (std::size_t i = 0; i < local.ranks.size(); ++i) {
+    const ncclResult_t issued = issue(one, local.ranks[i], local.world, buffers[i], ops[i]);
+    if (issued != ncclSuccess) result = issued;
+  }
+  if (local.ranks.size() > 1) {
+    const ncclResult_t ended = ncclGroupEnd();
+    if (ended != ncclSuccess) result = ended;
+  }
+  if (result != ncclSuccess) {
+    return fmt::format("{}: {}", ncclGetErrorString(result), ncclGetLastError(nullptr));
+  }
+  std::string wrong;
+  for (std::size_t i = 0; i < local.ranks.size() && wrong.empty(); ++i) {
+    wrong = compare(one, local.ranks[i].rank, local.world, buffers[i]);
+    if (ops[i] >= ncclNumOps) ncclRedOpDestroy(ops[i], local.ranks[i].comm);
+  }
+  return wrong;
+}
+
+}  // namespace gyre::test

@@ -1,0 +1,239 @@
+// The oracle matrix: all collectives x types x operations, odd counts, offsets, in place, mapped
+// memory, on worlds of ranks that are threads, processes, or driven together by one thread.
+//
+//   oracle_matrix --mode thread|group|process --worlds 1-8 [--seed S]
+//
+// Which transports carry the lanes is chosen by the environment (NCCL_P2P_DISABLE,
+// NCCL_SHM_DISABLE, NCCL_HOSTID); process mode sets NCCL_HOSTID per rank for --mixed.
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/collective/cases.hpp"
+
+extern char** environ;
+
+namespace gyre::test {
+namespace {
+
+struct Options {
+  std::string mode = "thread";
+  int first_world = 1, last_world = 8;
+  std::uint64_t seed = 1;
+  bool mixed = false;
+  // of a child of process mode
+  int rank = -1, world = 0;
+  std::string id;
+};
+
+std::vector<Case> cases_for(int world, std::uint64_t seed) {
+  std::vector<Case> cases;
+  std::uint64_t next = seed * 1'000'003;
+  const auto add = [&](Case one) {
+    one.seed = ++next;
+    one.root = static_cast<int>(next % static_cast<std::uint64_t>(world));
+    cases.push_back(one);
+  };
+  for (int kind = 0; kind < kKinds; ++kind) {
+    for (int type = 0; type < kTypes; ++type) {
+      for (int op = 0; op < (reduces(static_cast<Kind>(kind)) ? kOps : 1); ++op) {
+        for (const bool in_place : {false, true}) {
+          add({.kind = static_cast<Kind>(kind),
+               .type = static_cast<ncclDataType_t>(type),
+               .op = static_cast<Op>(op),
+               .count = 37,
+               .in_place = in_place});
+          add({.kind = static_cast<Kind>(kind),
+               .type = static_cast<ncclDataType_t>(type),
+               .op = static_cast<Op>(op),
+               .count = 9973,
+               .in_place = in_place,
+               .offset = next % 15 + 1});
+        }
+      }
+    }
+    for (const std::uint64_t count :
+         {0U, 1U, 2U, 3U, 5U, 7U, 8U, 63U, 65U, 1023U, 4099U, 65537U, 300007U}) {
+      for (const bool in_place : {false, true}) {
+        for (const bool mapped : {false, true}) {
+          add({.kind = static_cast<Kind>(kind),
+               .count = count,
+               .in_place = in_place,
+               .mapped = mapped});
+        }
+      }
+    }
+    for (std::size_t offset = 1; offset <= 15; ++offset) {
+      add({.kind = static_cast<Kind>(kind),
+           .type = ncclBfloat16,
+           .count = 101,
+           .in_place = offset % 2 == 0,
+           .offset = offset});
+    }
+  }
+  return cases;
+}
+
+// Returns the number of failures, after which it stops.
+int run_all(const LocalRanks& local, std::uint64_t seed, std::size_t* done) {
+  for (const Case& one : cases_for(local.world, seed)) {
+    const std::string wrong = run_case(one, local);
+    if (!wrong.empty()) {
+      std::fprintf(stderr, "FAILED: world %d: %s: %s\n", local.world, describe(one).c_str(),
+                   wrong.c_str());
+      return 1;
+    }
+    ++*done;
+  }
+  return 0;
+}
+
+int check(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess) return 0;
+  std::fprintf(stderr, "FAILED: %s: %s\n", what, ncclGetLastError(nullptr));
+  return 1;
+}
+
+int run_rank(int rank, int world, ncclUniqueId id, std::uint64_t seed, std::size_t* done) {
+  LocalRanks local{world, {{rank, nullptr}}};
+  if (check(ncclCommInitRank(&local.ranks[0].comm, world, id, rank), "init") != 0) return 1;
+  const int failed = run_all(local, seed, done);
+  if (failed != 0) {
+    ncclCommAbort(local.ranks[0].comm);
+    return failed;
+  }
+  return check(ncclCommDestroy(local.ranks[0].comm), "destroy");
+}
+
+int run_threads(int world, std::uint64_t seed, std::size_t* done) {
+  ncclUniqueId id;
+  if (check(ncclGetUniqueId(&id), "unique id") != 0) return 1;
+  std::atomic<int> failed{0};
+  std::vector<std::size_t> counts(static_cast<std::size_t>(world));
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < world; ++rank) {
+      threads.emplace_back([&, rank] {
+        failed += run_rank(rank, world, id, seed, &counts[static_cast<std::size_t>(rank)]);
+      });
+    }
+  }
+  *done += counts[0];
+  return failed;
+}
+
+int run_group(int world, std::uint64_t seed, std::size_t* done) {
+  std::vector<ncclComm_t> comms(static_cast<std::size_t>(world));
+  if (check(ncclCommInitAll(comms.data(), world, nullptr), "init all") != 0) return 1;
+  LocalRanks local{world, {}};
+  for (int rank = 0; rank < world; ++rank) {
+    local.ranks.push_back({rank, comms[static_cast<std::size_t>(rank)]});
+  }
+  int failed = run_all(local, seed, done);
+  for (ncclComm_t comm : comms) failed += check(ncclCommDestroy(comm), "destroy");
+  return failed;
+}
+
+std::string hex(const ncclUniqueId& id) {
+  std::string text;
+  for (const char byte : id.internal)
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+ncclUniqueId unhex(const std::string& text) {
+  ncclUniqueId id;
+  for (std::size_t i = 0; i < sizeof id; ++i) {
+    id.internal[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  }
+  return id;
+}
+
+pid_t spawn_rank(const Options& options, int rank, int world, const std::string& id) {
+  std::vector<std::string> words = {
+      "oracle_matrix",       "--mode", "child", "--rank", std::to_string(rank),        "--world",
+      std::to_string(world), "--id",   id,      "--seed", std::to_string(options.seed)};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::vector<char*> environment;
+  std::string host = fmt::format("NCCL_HOSTID=host{}", rank / 2);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!options.mixed || std::strncmp(*variable, "NCCL_HOSTID=", 12) != 0) {
+      environment.push_back(*variable);
+    }
+  }
+  if (options.mixed) environment.push_back(host.data());
+  environment.push_back(nullptr);
+  pid_t pid = -1;
+  ::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, arguments.data(), environment.data());
+  return pid;
+}
+
+int run_processes(const Options& options, int world, std::size_t* done) {
+  ncclUniqueId id;
+  if (check(ncclGetUniqueId(&id), "unique id") != 0) return 1;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < world; ++rank) {
+    children.push_back(spawn_rank(options, rank, world, hex(id)));
+  }
+  int failed = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (status != 0) ++failed;
+  }
+  *done += cases_for(world, options.seed).size();
+  return failed;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--mixed") {
+      options.mixed = true;
+      continue;
+    }
+    const std::string value = i + 1 < argc ? argv[++i] : "";
+    if (word == "--mode") options.mode = value;
+    if (word == "--seed") options.seed = std::stoull(value);
+    if (word == "--rank") options.rank = std::stoi(value);
+    if (word == "--world") options.world = std::stoi(value);
+    if (word == "--id") options.id = value;
+    if (word == "--worlds") {
+      options.first_world = std::stoi(value);
+      options.last_world = std::stoi(value.substr(value.find('-') + 1));
+    }
+  }
+  return options;
+}
+
+int run(const Options& options) {
+  std::size_t done = 0;
+  if (options.mode == "child") {
+    return run_rank(options.rank, options.world, unhex(options.id), options.seed, &done);
+  }
+  std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
+  int failed = 0;
+  for (int world = options.first_world; world <= options.last_world && failed == 0; ++world) {
+    if (options.mode == "thread") failed += run_threads(world, options.seed, &done);
+    if (options.mode == "group") failed += run_group(world, options.seed, &done);
+    if (options.mode == "process") failed += run_processes(options, world, &done);
+  }
+  std::printf("%zu cases passed, %d failed\n", done, failed);
+  return failed == 0 && done > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace gyre::test
+
+int main(int argc, char** argv) { return gyre::test::run(gyre::test::parse(argc, argv)); }
