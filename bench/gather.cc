@@ -1,0 +1,67 @@
+#include "bench/harness/pattern.hpp"
+#include "bench/harness/program.hpp"
+
+namespace gyre::bench {
+namespace {
+
+class Gather final : public Collective {
+ public:
+  std::string_view name() const override { return "Gather"; }
+  bool rooted() const override { return true; }
+
+  Counts counts(std::size_t total, std::size_t element, int ranks) const override {
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t part = aligned_part(total, element, n);
+    return {.send = part, .receive = part * n, .argument = part, .send_in_place = part};
+  }
+
+  void launch(const Call& c, int) const override {
+    if (c.count == 0) return;
+    if (c.library.gather != nullptr) {
+      c.library.check(
+          c.library.gather(c.send, c.receive, c.count, c.type, c.root, c.comm, c.stream),
+          "ncclGather");
+    } else {
+      launch_pairs(c);
+    }
+  }
+
+  void input(const DataCase& d, std::byte* to) const override { write_part(d, to, d.rank); }
+  // Off the root the receive buffer must be left alone.
+  void expected(const DataCase& d, std::byte* to) const override {
+    if (d.rank != d.root) return;
+    const std::size_t part = d.counts.send * d.element;
+    for (int rank = 0; rank < d.ranks; ++rank) {
+      write_part(d, to + static_cast<std::size_t>(rank) * part, rank);
+    }
+  }
+
+  Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int ranks) const override {
+    return bandwidth_of(static_cast<double>(bytes) * ranks, seconds, foreign_share(ranks));
+  }
+
+ private:
+  static void write_part(const DataCase& d, std::byte* to, int rank) {
+    fill_random({to, d.counts.send * d.element}, d.seed, static_cast<std::uint64_t>(rank), 0);
+  }
+
+  // For libraries from before 2.28.
+  static void launch_pairs(const Call& c) {
+    auto* receive = static_cast<std::byte*>(c.receive);
+    GroupScope group(c.library, true);
+    c.library.check(c.library.send(c.send, c.count, c.type, c.root, c.comm, c.stream), "ncclSend");
+    for (int peer = 0; c.rank == c.root && peer < c.ranks; ++peer) {
+      const std::size_t at = static_cast<std::size_t>(peer) * c.count * c.element;
+      c.library.check(c.library.recv(receive + at, c.count, c.type, peer, c.comm, c.stream),
+                      "ncclRecv");
+    }
+    group.end();
+  }
+};
+
+}  // namespace
+}  // namespace gyre::bench
+
+int main(int argc, char* argv[]) {
+  return gyre::bench::run_program(argc, argv, gyre::bench::Gather());
+}

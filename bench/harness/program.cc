@@ -1,0 +1,268 @@
+#include "bench/harness/program.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "bench/harness/failure.hpp"
+#include "bench/harness/group.hpp"
+#include "bench/harness/memory.hpp"
+#include "bench/harness/output.hpp"
+#include "bench/harness/ranks.hpp"
+#include "bench/harness/runner.hpp"
+
+namespace gyre::bench {
+namespace {
+
+class Program {
+ public:
+  Program(int argc, char* argv[], Options options, const Collective& collective)
+      : argc_(argc),
+        argv_(argv),
+        name_(std::filesystem::path(argv[0]).filename()),
+        options_(std::move(options)),
+        collective_(collective) {}
+
+  int run();
+
+ private:
+  // Runs `work`; an exception ends the process.
+  template <typename Work>
+  auto guard(Work&& work);
+  void start();
+  void announce();
+  void limit_sizes();
+  void check_choice() const;
+  void connect();
+  void measure();
+  Totals measure_thread(int thread);
+  int conclude();
+  void tear_down();
+
+  std::span<Rank> ranks_of(int thread);
+  void print(const std::string& text) const {
+    if (output_) output_->print(text);
+  }
+  // Says what happened and ends the process at once: other threads may be inside the library,
+  // waiting for a rank that will not come. Any thread.
+  [[noreturn]] void die(ExitCode code, const std::string& text);
+
+  const int argc_;
+  char** const argv_;
+  const std::string name_;
+  Options options_;
+  const Collective& collective_;
+  Library library_;
+  DeviceApi devices_;
+  std::unique_ptr<ProcessGroup> group_;
+  Layout layout_;
+  std::unique_ptr<Output> output_;
+  std::vector<Rank> ranks_;
+  ncclUniqueId id_{};
+  std::unique_ptr<Team> team_;
+  std::vector<Totals> totals_;
+  MemoryUse memory_;
+  std::mutex dying_;
+  const std::thread::id main_thread_ = std::this_thread::get_id();
+};
+
+std::optional<double> min_bandwidth() {
+  const char* text = std::getenv("NCCL_TESTS_MIN_BW");
+  if (text == nullptr) return std::nullopt;
+  return std::atof(text);
+}
+
+template <typename Work>
+auto Program::guard(Work&& work) {
+  try {
+    return work();
+  } catch (const Failure& failure) {
+    die(failure.code(), failure.what());
+  } catch (const std::exception& error) {
+    die(ExitCode::internal, error.what());
+  }
+}
+
+int Program::run() {
+  return guard([this] {
+    start();
+    announce();
+    limit_sizes();
+    check_choice();
+    const auto obstacle =
+        collective_.obstacle(options_.min_bytes, options_.max_bytes, layout_.ranks());
+    if (obstacle.fatal) throw Failure(ExitCode::internal, obstacle.text);
+    if (obstacle.text.empty()) {
+      connect();
+      measure();
+    } else {
+      print(obstacle.text + "\n");
+    }
+    return conclude();
+  });
+}
+
+void Program::check_choice() const {
+  if (!collective_.rooted() || options_.root < layout_.ranks()) return;
+  throw Failure(ExitCode::usage,
+                fmt::format("-r {}: there are only {} ranks", options_.root, layout_.ranks()));
+}
+
+void Program::start() {
+  // Before the library reads it, so that its ranks and our buffers are of one kind.
+  if (!options_.device.empty()) setenv("GYRE_DEVICE", options_.device.c_str(), 1);
+  library_ = load_library(options_.library);
+  devices_ = load_device_api(library_.handle);
+  group_ = join_processes();
+  layout_ = make_layout(*group_, options_);
+  if (!layout_.is_main()) return;
+  std::unique_ptr<JsonReport> json;
+  std::string note;
+  if (!options_.output_file.empty()) json = JsonReport::open(options_.output_file, note);
+  if (json) json->begin(argc_, argv_, environ, library_.version);
+  output_ = std::make_unique<Output>(options_, std::move(json));
+  print(note);
+}
+
+void Program::announce() {
+  print(opening_text(name_, library_.version, options_));
+  // Another vendor's library has no room for two ranks on one GPU; ours has.
+  ranks_ = open_ranks(devices_, layout_, options_, options_.library.empty());
+  const auto lines = gather_device_lines(*group_, layout_, infos_of(ranks_));
+  print(device_text(lines));
+  if (output_ && output_->json() != nullptr) output_->json()->config(options_, lines);
+}
+
+void Program::limit_sizes() {
+  const std::size_t limit = buffer_limit(*group_, layout_, infos_of(ranks_), options_.check > 0);
+  if (options_.max_bytes <= limit) return;
+  options_.max_bytes = limit;
+  options_.min_bytes = std::min(options_.min_bytes, limit);
+  print(fmt::format("#\n# Reducing maxBytes to {} due to memory limitation\n", limit));
+}
+
+std::span<Rank> Program::ranks_of(int thread) {
+  const auto gpus = static_cast<std::size_t>(options_.gpus);
+  return std::span(ranks_).subspan(static_cast<std::size_t>(thread) * gpus, gpus);
+}
+
+void Program::connect() {
+  id_ = share_unique_id(*group_, layout_, library_);
+  team_ = std::make_unique<Team>(*group_, options_.threads);
+  totals_.resize(static_cast<std::size_t>(options_.threads));
+  const std::int64_t before = resident_bytes();
+  if (!options_.parallel_init) {
+    create_communicators(library_, ranks_, id_, layout_, options_, collective_);
+    create_buffers(library_, ranks_, options_);
+  }
+  memory_.initialization = std::max<std::int64_t>(0, resident_bytes() - before);
+  print(header_text(options_));
+}
+
+Totals Program::measure_thread(int thread) {
+  const auto ranks = ranks_of(thread);
+  Watchdog watchdog(std::chrono::seconds(options_.timeout_s), [this] {
+    die(ExitCode::timeout, fmt::format("Test timeout ({}s)", options_.timeout_s));
+  });
+  const RunContext context{options_, layout_, library_, collective_, *team_};
+  if (options_.parallel_init) {
+    create_communicators(library_, ranks, id_, layout_, options_, collective_);
+    create_buffers(library_, ranks, options_);
+  }
+  Runner runner(context, thread, ranks, watchdog, thread == 0 ? output_.get() : nullptr);
+  return runner.run();
+}
+
+void Program::measure() {
+  const std::int64_t before = resident_bytes();
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread < options_.threads; ++thread) {
+    threads.emplace_back([this, thread] {
+      guard([this, thread] { totals_[static_cast<std::size_t>(thread)] = measure_thread(thread); });
+    });
+  }
+  guard([this] { totals_[0] = measure_thread(0); });
+  for (std::thread& thread : threads) thread.join();
+  const auto copies = options_.check > 0 ? 3 : 2;
+  memory_.buffers = static_cast<std::int64_t>(options_.max_bytes) * copies * layout_.ranks_here();
+  memory_.collective = std::max<std::int64_t>(0, resident_bytes() - before - memory_.buffers);
+  group_->barrier();
+  tear_down();
+}
+
+void Program::tear_down() {
+  deregister_buffers(library_, ranks_);
+  destroy_communicators(library_, ranks_);
+  free_buffers(library_, ranks_);
+}
+
+int Program::conclude() {
+  Totals all;
+  for (const Totals& totals : totals_) {
+    all.bus_gbps += totals.bus_gbps;
+    all.measurements += totals.measurements;
+    all.wrong_runs += totals.wrong_runs;
+  }
+  Footer footer;
+  const auto wrong = all_gather_values(*group_, all.wrong_runs);
+  for (const std::int64_t runs : wrong) footer.wrong_runs += runs;
+  if (all.measurements > 0) footer.bus_gbps = all.bus_gbps / static_cast<double>(all.measurements);
+  footer.min_bus_gbps = min_bandwidth();
+  print(footer_text(footer, name_));
+  if (options_.memory_report) {
+    print(memory_text(memory_, ranks_.front().device->is_host()));
+  }
+  const std::string error = library_.last_error == nullptr ? "" : library_.last_error(nullptr);
+  print(error.empty() ? "#\n\n" : "#\n# error: " + error + "\n");
+  if (output_ && output_->json() != nullptr) {
+    output_->json()->footer(footer);
+    output_->json()->errors(error);
+    output_->json()->finish();
+  }
+  const bool good = footer.wrong_runs == 0 && footer.fast_enough();
+  return static_cast<int>(good ? ExitCode::success : ExitCode::wrong_result);
+}
+
+void Program::die(ExitCode code, const std::string& text) {
+  const std::scoped_lock lock(dying_);  // never released: the first one speaks
+  std::string who = fmt::format("pid {}", getpid());
+  if (group_) who = fmt::format("rank {}, pid {}", layout_.rank(0, 0), getpid());
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: %s (%s): %s\n", short_hostname().c_str(), name_.c_str(), who.c_str(),
+               text.c_str());
+  std::fflush(stderr);
+  // Only this thread touches the output, so that its rows are whole now.
+  if (std::this_thread::get_id() == main_thread_ && output_ && output_->json() != nullptr) {
+    output_->json()->errors(text);
+    output_->json()->finish();
+  }
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace
+
+int run_program(int argc, char* argv[], const Collective& collective) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const ParsedOptions parsed = parse_options(argc, argv);
+  if (parsed.action == ParsedOptions::Action::help) {
+    std::fputs(usage_text(argv[0]).c_str(), stdout);
+    return static_cast<int>(ExitCode::success);
+  }
+  if (parsed.action == ParsedOptions::Action::refuse) {
+    std::fprintf(stderr, "%s: %s\n%s", argv[0], parsed.error.c_str(), usage_text(argv[0]).c_str());
+    return static_cast<int>(ExitCode::usage);
+  }
+  for (const std::string& note : parsed.notes) std::fprintf(stderr, "%s\n", note.c_str());
+  Program program(argc, argv, parsed.options, collective);
+  return program.run();
+}
+
+}  // namespace gyre::bench

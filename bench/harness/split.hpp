@@ -1,0 +1,13 @@
+// NCCL_TESTS_SPLIT and NCCL_TESTS_SPLIT_MASK: several communicators side by side in one run.
+#pragma once
+
+#include <string_view>
+
+namespace gyre::bench {
+
+// The colour of `process`: processes of one colour form one communicator. `mask` (hexadecimal)
+// goes before `rule` ("AND 0x3", "& 3", "OR|...", "MOD%...", "DIV/..."; decimal, 0x or 0b); empty
+// texts are absent. Throws Failure if the text is not such a rule.
+int split_colour(int process, std::string_view mask, std::string_view rule);
+
+}  // namespace gyre::bench

@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "bench/harness/pattern.hpp"
+#include "bench/harness/program.hpp"
+
+namespace gyre::bench {
+namespace {
+
+// All-gather by send and receive: in stage k each rank swaps all it has with the rank whose number
+// differs in bit k.
+class HyperCube final : public Collective {
+ public:
+  std::string_view name() const override { return "HyperCube"; }
+  std::string_view op_label() const override { return ""; }
+
+  Counts counts(std::size_t total, std::size_t element, int ranks) const override {
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t part = aligned_part(total, element, n);
+    return {.send = part, .receive = part * n, .argument = part, .send_in_place = part};
+  }
+
+  // One rank needs a stage too: it copies its part.
+  int stages(int ranks) const override {
+    return std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1);
+  }
+
+  void launch(const Call& c, int stage) const override {
+    auto* receive = static_cast<std::byte*>(c.receive);
+    const std::size_t part = c.count * c.element;
+    if (stage == 0) {
+      std::byte* own = receive + static_cast<std::size_t>(c.rank) * part;
+      if (own != c.send) c.device.copy_async(own, c.send, part);
+    }
+    if (c.ranks == 1) return;
+    const int bit = 1 << stage;
+    const int have = c.rank & ~(bit - 1);  // first of the parts that this rank holds by now
+    const int get = have ^ bit;
+    const std::size_t count = c.count << stage;
+    GroupScope group(c.library, true);
+    c.library.check(c.library.send(receive + static_cast<std::size_t>(have) * part, count, c.type,
+                                   c.rank ^ bit, c.comm, c.stream),
+                    "ncclSend");
+    c.library.check(c.library.recv(receive + static_cast<std::size_t>(get) * part, count, c.type,
+                                   c.rank ^ bit, c.comm, c.stream),
+                    "ncclRecv");
+    group.end();
+  }
+
+  void input(const DataCase& d, std::byte* to) const override { write_part(d, to, d.rank); }
+  void expected(const DataCase& d, std::byte* to) const override {
+    const std::size_t part = d.counts.send * d.element;
+    for (int rank = 0; rank < d.ranks; ++rank) {
+      write_part(d, to + static_cast<std::size_t>(rank) * part, rank);
+    }
+  }
+
+  Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int ranks) const override {
+    return bandwidth_of(static_cast<double>(bytes) * (ranks - 1), seconds, 1);
+  }
+
+  Obstacle obstacle(std::size_t, std::size_t, int ranks) const override {
+    if (std::has_single_bit(static_cast<unsigned>(ranks))) return {};
+    return {"nRanks " + std::to_string(ranks) + " is not a power of 2, skipping", false};
+  }
+
+ private:
+  static void write_part(const DataCase& d, std::byte* to, int rank) {
+    fill_random({to, d.counts.send * d.element}, d.seed, static_cast<std::uint64_t>(rank), 0);
+  }
+};
+
+}  // namespace
+}  // namespace gyre::bench
+
+int main(int argc, char* argv[]) {
+  return gyre::bench::run_program(argc, argv, gyre::bench::HyperCube());
+}

@@ -1,0 +1,47 @@
+#include "bench/harness/inputs.hpp"
+#include "bench/harness/program.hpp"
+
+namespace gyre::bench {
+namespace {
+
+class ReduceScatter final : public Collective {
+ public:
+  std::string_view name() const override { return "ReduceScatter"; }
+  bool reduces() const override { return true; }
+
+  Counts counts(std::size_t total, std::size_t element, int ranks) const override {
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t part = aligned_part(total, element, n);
+    return {.send = part * n, .receive = part, .argument = part, .receive_in_place = part};
+  }
+
+  void launch(const Call& c, int) const override {
+    c.library.check(
+        c.library.reduce_scatter(c.send, c.receive, c.count, c.type, c.op, c.comm, c.stream),
+        "ncclReduceScatter");
+  }
+
+  void input(const DataCase& d, std::byte* to) const override {
+    data_of(d).input(to, 0, d.counts.send, d.rank);
+  }
+  void expected(const DataCase& d, std::byte* to) const override {
+    const std::size_t first = static_cast<std::size_t>(d.rank) * d.counts.receive;
+    data_of(d).expected(to, first, d.counts.receive);
+  }
+
+  Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int ranks) const override {
+    return bandwidth_of(static_cast<double>(bytes) * ranks, seconds, foreign_share(ranks));
+  }
+
+ private:
+  static ReductionData data_of(const DataCase& d) {
+    return {d.type, d.op, d.ranks, d.seed, d.denormals};
+  }
+};
+
+}  // namespace
+}  // namespace gyre::bench
+
+int main(int argc, char* argv[]) {
+  return gyre::bench::run_program(argc, argv, gyre::bench::ReduceScatter());
+}
