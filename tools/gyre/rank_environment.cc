@@ -50,7 +50,7 @@ Result<std::uint16_t> free_port() {
   constexpr int kTries = 64;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     GYRE_TRY_ASSIGN(const auto random, random_bytes<std::uint32_t>());
-    const auto port = try_port(static_cast<std::uint16_t>(kFirst + random % kCount));
+    auto port = try_port(static_cast<std::uint16_t>(kFirst + random % kCount));
     if (port) return port;
   }
   return try_port(0);
