@@ -4,17 +4,40 @@
 #define HWY_TARGET_INCLUDE "kernels/host/integer.cc"
 #include <hwy/foreach_target.h>
 // foreach_target.h comes before every header that depends on the target.
-#include <hwy/highway.h>
-
 #include <cmath>
-#include <cstring>
 #include <type_traits>
 
-#include "kernels/host/families.hpp"
+#include "kernels/host/fold_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace gyre::host {
 namespace HWY_NAMESPACE {
+
+template <class T>
+struct Integer {
+  using Acc = T;
+  using Tag = hn::ScalableTag<T>;
+  using V = hn::VFromD<Tag>;
+  static constexpr std::size_t kBytes = sizeof(T);
+  static constexpr bool kRescues = false;
+
+  HWY_INLINE V load(const std::byte* from) const { return load_lanes(Tag(), from); }
+  HWY_INLINE void store(V v, std::byte* to) const { store_lanes(Tag(), v, to); }
+};
+
+struct Larger : Sum {
+  template <class V>
+  HWY_INLINE V combine(V a, V b) const {
+    return hn::Max(a, b);
+  }
+};
+
+struct Smaller : Sum {
+  template <class V>
+  HWY_INLINE V combine(V a, V b) const {
+    return hn::Min(a, b);
+  }
+};
 
 // Accumulators pass through a block that stays in the first-level cache. The block also makes
 // a target equal to a source invisible to the compiler, which would otherwise not vectorise.
@@ -76,16 +99,6 @@ struct WrappingProduct {
   HWY_INLINE U operator()(U a, U b) const { return static_cast<U>(a * b); }
 };
 
-template <class T>
-struct Larger {
-  HWY_INLINE T operator()(T a, T b) const { return a > b ? a : b; }
-};
-
-template <class T>
-struct Smaller {
-  HWY_INLINE T operator()(T a, T b) const { return a < b ? a : b; }
-};
-
 template <class U>
 struct WrappingScale {
   U factor;
@@ -95,13 +108,24 @@ struct WrappingScale {
 template <class Element, class Acc>
 struct Quotient {
   Acc divisor;
-  HWY_INLINE Element operator()(Acc sum) const { return static_cast<Element>(sum / divisor); }
+  HWY_INLINE Element operator()(Acc sum) const {
+    if constexpr (sizeof(Element) == 1) {
+      // Exact for all of int32 (the quotient of two integers below 2^52 never rounds up to the next
+      // integer), and unlike integer division there are vector instructions for it.
+      return static_cast<Element>(
+          static_cast<std::int32_t>(static_cast<double>(sum) / static_cast<double>(divisor)));
+    } else {
+      return static_cast<Element>(sum / divisor);
+    }
+  }
 };
 
 template <class T>
 HWY_NOINLINE void average(const Fold& fold, std::byte* target, Sources sources,
                           std::uint64_t count) {
-  using Acc = std::conditional_t<sizeof(T) == 8, __int128, std::int64_t>;
+  // 32 bits hold the sum of eight million 8-bit operands.
+  using Narrow = std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t>;
+  using Acc = std::conditional_t<sizeof(T) == 8, __int128, Narrow>;
   fold_blocks<T, Acc>(
       fold, target, sources, count, Same<Acc>(), [](Acc a, Acc b) HWY_ATTR { return a + b; },
       Quotient<T, Acc>{fold.ranks});
@@ -117,13 +141,6 @@ U factor_of(const Fold& fold) {
 }
 
 template <class U>
-HWY_NOINLINE void sum(const Fold& fold, std::byte* target, Sources sources, std::uint64_t count) {
-  Fold plain = fold;
-  plain.local = -1;
-  fold_blocks<U, U>(plain, target, sources, count, Same<U>(), WrappingSum<U>(), Same<U>());
-}
-
-template <class U>
 HWY_NOINLINE void scaled_sum(const Fold& fold, std::byte* target, Sources sources,
                              std::uint64_t count) {
   fold_blocks<U, U>(fold, target, sources, count, WrappingScale<U>{factor_of<U>(fold)},
@@ -133,13 +150,11 @@ HWY_NOINLINE void scaled_sum(const Fold& fold, std::byte* target, Sources source
 template <class U>
 HWY_NOINLINE void product(const Fold& fold, std::byte* target, Sources sources,
                           std::uint64_t count) {
-  fold_blocks<U, U>(fold, target, sources, count, Same<U>(), WrappingProduct<U>(), Same<U>());
-}
-
-template <class T, class Order>
-HWY_NOINLINE void extreme(const Fold& fold, std::byte* target, Sources sources,
-                          std::uint64_t count) {
-  fold_blocks<T, T>(fold, target, sources, count, Same<T>(), Order(), Same<T>());
+  if constexpr (sizeof(U) == 4) {
+    run_fold<Integer<U>>(fold, Product(), target, sources, count);
+  } else {
+    fold_blocks<U, U>(fold, target, sources, count, Same<U>(), WrappingProduct<U>(), Same<U>());
+  }
 }
 
 template <class T>
@@ -149,9 +164,9 @@ void fold_integers(const Fold& fold, std::byte* target, Sources sources, std::ui
     case ReduceOp::prod:
       return product<U>(fold, target, sources, count);
     case ReduceOp::max:
-      return extreme<T, Larger<T>>(fold, target, sources, count);
+      return run_fold<Integer<T>>(fold, Larger(), target, sources, count);
     case ReduceOp::min:
-      return extreme<T, Smaller<T>>(fold, target, sources, count);
+      return run_fold<Integer<T>>(fold, Smaller(), target, sources, count);
     case ReduceOp::avg:
       if (divides(fold)) return average<T>(fold, target, sources, count);
       break;
@@ -161,7 +176,7 @@ void fold_integers(const Fold& fold, std::byte* target, Sources sources, std::ui
     case ReduceOp::sum:
       break;
   }
-  sum<U>(fold, target, sources, count);
+  run_fold<Integer<U>>(fold, Sum(), target, sources, count);
 }
 
 void integer(const Fold& fold, std::byte* target, Sources sources, std::uint64_t count) {

@@ -6,8 +6,22 @@
 
 namespace gyre {
 
+namespace {
+
+// In this range glibc copies with `rep movsb`, which on AMD Zen runs at 1.7 GB/s instead of 30 when
+// the target is a few bytes ahead of the source modulo a page, as two mallocs of pages are.
+constexpr std::uint64_t kVectorCopyBegin = 2048;
+constexpr std::uint64_t kVectorCopyEnd = std::uint64_t{1} << 20;
+
+}  // namespace
+
 void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
-  if (bytes != 0 && target != source) std::memcpy(target, source, bytes);
+  if (bytes == 0 || target == source) return;
+  if (bytes < kVectorCopyBegin || bytes >= kVectorCopyEnd) {
+    std::memcpy(target, source, bytes);
+  } else {
+    host::fold_integer({.type = DataType::uint8}, target, {&source, 1}, bytes);
+  }
 }
 
 void fold(const Fold& fold, std::byte* target, std::span<const std::byte* const> sources,

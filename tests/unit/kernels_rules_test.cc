@@ -147,6 +147,21 @@ TEST(Copy, MovesBytesAndAcceptsTheSamePlace) {
   EXPECT_EQ(from[3], std::byte{4});
 }
 
+TEST_P(Rules, CopyMovesEveryLengthAtEveryAlignment) {
+  std::mt19937_64 random(3);
+  for (const std::size_t bytes : {1u, 15u, 2047u, 2048u, 2049u, 4099u, 65537u, 1u << 20}) {
+    for (const std::size_t offset : {0u, 1u, 16u, 31u}) {
+      std::vector<std::byte> from(bytes + offset);
+      for (auto& byte : from) byte = static_cast<std::byte>(random());
+      std::vector<std::byte> to(bytes + 2, std::byte{0xa5});
+      gyre::copy(to.data() + 1, from.data() + offset, bytes);
+      ASSERT_EQ(to.front(), std::byte{0xa5});
+      ASSERT_EQ(to.back(), std::byte{0xa5});
+      ASSERT_EQ(std::memcmp(to.data() + 1, from.data() + offset, bytes), 0) << bytes;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Simd, Rules, testing::ValuesIn(cpu_targets()), target_name);
 
 }  // namespace
