@@ -106,12 +106,13 @@ std::string catalogue_markdown(std::uint32_t world) {
   for (const CatalogueEntry& entry : kCatalogue) {
     const auto report = verify(entry, world, 0, {.slots = entry.min_slots});
     const Program program = entry.build(0, world, 0);
-    const bool in_place = has_in_place(entry.kind);
+    const bool in_place = has_in_place(entry.kind), reduces = is_reduction(entry.kind);
     table += fmt::format("| {} | {} | {} | {} | {}/{} | {} | {} | {} | {} | {} |\n",
                          name_of(entry.kind), entry.algorithm, report ? report->steps : 0,
                          report ? report->sends : 0, program.input_chunks, program.output_chunks,
-                         entry.min_slots, yes(entry.single_producer), yes(entry.fixed_order),
-                         yes(in_place), yes(in_place && entry.reference_in_place));
+                         entry.min_slots, reduces ? yes(entry.single_producer) : "-",
+                         reduces ? yes(entry.fixed_order) : "-", yes(in_place),
+                         in_place ? yes(entry.reference_in_place) : "-");
   }
   return table;
 }

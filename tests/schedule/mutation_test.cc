@@ -1,0 +1,212 @@
+// Is the verifier strict enough? Schedules are changed in every small way there is. Each mutant is
+// judged twice: by the verifier, and by rehearsals on real numbers in many random orders. A mutant
+// that fails any rehearsal must have been rejected; one whose steps are the same as before must
+// not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "collectives/catalogue.hpp"
+#include "mutants.hpp"
+#include "rehearsal.hpp"
+#include "schedule/cursor.hpp"
+#include "schedule/well_formed.hpp"
+
+namespace gyre::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 20'261;
+
+struct Case {
+  const CatalogueEntry* entry;
+  Collective collective;
+
+  std::uint64_t many_tiles() const { return 3 * entry->min_slots + 5; }
+  std::vector<bool> placements() const {
+    return has_in_place(entry->kind) ? std::vector<bool>{false, true} : std::vector<bool>{false};
+  }
+  bool by_reference(bool in_place) const { return !in_place || entry->reference_in_place; }
+};
+
+bool verifies(const Case& at, const std::vector<Program>& programs) {
+  for (const bool in_place : at.placements()) {
+    for (const std::uint64_t tiles : {std::uint64_t{1}, std::uint64_t{2}, at.many_tiles()}) {
+      const VerifyOptions options{.tiles = tiles,
+                                  .slots = at.entry->min_slots,
+                                  .in_place = in_place,
+                                  .by_reference = at.by_reference(in_place)};
+      if (!verify(programs, CollectiveSpecification(at.collective), options)) return false;
+    }
+  }
+  return true;
+}
+
+// The first fault that any rehearsal shows, or nothing.
+std::string rehearse_in_many_ways(const Case& at, const std::vector<Program>& programs) {
+  std::uint64_t seed = kSeed;
+  for (const std::uint64_t tiles : {at.many_tiles(), std::uint64_t{1}, std::uint64_t{2}}) {
+    for (const bool in_place : at.placements()) {
+      for (const std::uint32_t slots : {at.entry->min_slots, at.entry->min_slots + 3}) {
+        for (const bool whole_steps : {true, false}) {
+          for (const bool greedy : {true, false}) {
+            std::string fault = rehearse(programs, at.collective,
+                                         {.tiles = tiles,
+                                          .slots = slots,
+                                          .in_place = in_place,
+                                          .by_reference = at.by_reference(in_place),
+                                          .whole_steps = whole_steps,
+                                          .greedy = greedy,
+                                          .seed = ++seed});
+            if (!fault.empty()) return fault;
+          }
+        }
+      }
+    }
+  }
+  return {};
+}
+
+// All steps of a program as they are run, for several tiles.
+auto transcript(const Program& program) {
+  using Line = std::tuple<std::uint32_t, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
+                          std::int32_t, std::int32_t, bool, bool, std::uint64_t>;
+  std::vector<Line> lines;
+  for (std::uint32_t strand = 0; strand < program.strand_count; ++strand) {
+    for (Cursor at(program, strand, 4); !at.done(); at.next()) {
+      const ResolvedStep step = at.current();
+      std::vector<std::uint32_t> from, to;
+      for (const auto peer : peers_of(step.receive, program.rank, program.world)) {
+        from.push_back(peer);
+      }
+      for (const auto peer : peers_of(step.send, program.rank, program.world)) to.push_back(peer);
+      std::sort(to.begin(), to.end());
+      const bool in_rank_order = step.receive.covers(program.rank, program.world);
+      lines.emplace_back(strand, from, to, step.source, step.target, step.finish,
+                         in_rank_order && !from.empty(), step.tile);
+    }
+  }
+  return lines;
+}
+
+struct Score {
+  int mutants = 0, malformed = 0, wrong = 0, missed = 0, same = 0, harmless_accepted = 0,
+      harmless_rejected = 0;
+};
+
+bool same_steps(const std::vector<Program>& a, const std::vector<Program>& b) {
+  for (std::size_t rank = 0; rank < a.size(); ++rank) {
+    if (transcript(a[rank]) != transcript(b[rank])) return false;
+  }
+  return true;
+}
+
+void judge(const Case& at, const std::vector<Program>& original, const std::vector<Program>& mutant,
+           const std::string& what, Score& score) {
+  ++score.mutants;
+  const bool accepted = verifies(at, mutant);
+  // Programs that executors need not understand cannot be rehearsed.
+  if (!std::all_of(mutant.begin(), mutant.end(),
+                   [](const Program& program) { return bool(check_well_formed(program)); })) {
+    ++score.malformed;
+    EXPECT_FALSE(accepted) << what;
+    return;
+  }
+  if (same_steps(original, mutant)) {
+    ++score.same;
+    EXPECT_TRUE(accepted) << what << ": rejected, but its steps are the same as before";
+    return;
+  }
+  const std::string fault = rehearse_in_many_ways(at, mutant);
+  if (fault.empty()) {
+    ++(accepted ? score.harmless_accepted : score.harmless_rejected);
+    return;
+  }
+  ++score.wrong;
+  if (accepted) ++score.missed;
+  EXPECT_FALSE(accepted) << what << ": accepted, but " << fault;
+}
+
+// Mutants of one schedule: of a single rank's program, and of all ranks' alike.
+Score judge_mutants(const Case& at) {
+  Score score;
+  const auto original = programs_of(*at.entry, at.collective.ranks, at.collective.root);
+  EXPECT_TRUE(verifies(at, original));
+  EXPECT_EQ(rehearse_in_many_ways(at, original), "");
+  std::vector<std::vector<std::uint32_t>> targets{{}};
+  for (std::uint32_t rank = 0; rank < at.collective.ranks; ++rank) {
+    targets[0].push_back(rank);
+    if (rank < 2 || rank + 1 == at.collective.ranks) targets.push_back({rank});
+  }
+  for (const Mutation& mutation : mutations(5, 2)) {
+    for (const auto& ranks : targets) {
+      auto mutant = original;
+      bool changed = false;
+      for (const std::uint32_t rank : ranks) {
+        ProgramDraft draft = take_apart(original[rank]);
+        if (!mutation.apply(draft)) continue;
+        mutant[rank] = put_together(draft);
+        changed = true;
+      }
+      if (!changed) continue;
+      const std::string where =
+          ranks.size() == 1 ? "rank " + std::to_string(ranks[0]) : "all ranks";
+      judge(at, original, mutant,
+            where + " of " + std::to_string(at.collective.ranks) + ", " + mutation.name, score);
+    }
+  }
+  return score;
+}
+
+std::string name_of_entry(const testing::TestParamInfo<CatalogueEntry>& parameter) {
+  return std::string(parameter.param.algorithm) + "_" + std::string(name_of(parameter.param.kind));
+}
+
+class Mutants : public testing::TestWithParam<CatalogueEntry> {};
+
+INSTANTIATE_TEST_SUITE_P(All, Mutants, testing::ValuesIn(catalogue()), name_of_entry);
+
+TEST_P(Mutants, ThatAreWrongAreRejected) {
+  Score total;
+  for (const std::uint32_t world : {2U, 3U, 4U, 5U, 8U}) {
+    for (const std::uint32_t root : {0U, 1U}) {
+      if (root != 0 && !is_rooted(GetParam().kind)) continue;
+      const Score score = judge_mutants({&GetParam(), {GetParam().kind, world, root}});
+      total.mutants += score.mutants;
+      total.malformed += score.malformed;
+      total.wrong += score.wrong;
+      total.missed += score.missed;
+      total.same += score.same;
+      total.harmless_accepted += score.harmless_accepted;
+      total.harmless_rejected += score.harmless_rejected;
+    }
+  }
+  std::printf(
+      "seed %llu: %d mutants: %d malformed and rejected; %d wrong, %d of them rejected; %d with "
+      "the same steps; "
+      "%d others without a fault in any rehearsal (%d accepted, %d rejected)\n",
+      static_cast<unsigned long long>(kSeed), total.mutants, total.malformed, total.wrong,
+      total.wrong - total.missed, total.same, total.harmless_accepted + total.harmless_rejected,
+      total.harmless_accepted, total.harmless_rejected);
+  EXPECT_GT(total.wrong, 100) << "the mutations do not reach this schedule";
+}
+
+// What the verifier calls a fixed order is one: with an operation for which order matters, the
+// result is the left fold over ranks 0..n-1 in every rehearsal.
+TEST_P(Mutants, FixedOrderIsRankOrder) {
+  const CatalogueEntry& entry = GetParam();
+  if (!is_reduction(entry.kind)) return;
+  for (const std::uint32_t world : {2U, 3U, 6U}) {
+    const auto programs = programs_of(entry, world, 0);
+    const std::string fault =
+        rehearse(programs, {entry.kind, world, 0},
+                 {.tiles = 3, .slots = entry.min_slots, .order_matters = true, .seed = kSeed});
+    EXPECT_EQ(fault.empty(), entry.fixed_order) << world << " ranks: " << fault;
+  }
+}
+
+}  // namespace
+}  // namespace gyre::test

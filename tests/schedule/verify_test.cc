@@ -1,0 +1,202 @@
+// What the verifier refuses, and how it says so.
+#include "schedule/verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "collectives/catalogue.hpp"
+#include "schedule/builder.hpp"
+#include "schedule/well_formed.hpp"
+
+namespace gyre {
+namespace {
+
+constexpr VerifyOptions kManyTiles{.tiles = 20, .slots = 2};
+
+// Verifies programs that `build` gives per rank; the text of the error, or "".
+template <typename Build>
+std::string refusal(const Collective& collective, const VerifyOptions& options, Build build) {
+  std::vector<Program> programs;
+  for (std::uint32_t rank = 0; rank < collective.ranks; ++rank) programs.push_back(build(rank));
+  const auto report = verify(programs, CollectiveSpecification(collective), options);
+  return report ? "" : report.error().text;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Verify, FindsTheDeadlockOfARingWithOneSlot) {
+  const auto& ring = *find_schedule("ring", CollectiveKind::all_reduce);
+  const auto stuck = verify(ring, 4, 0, {.tiles = 1, .slots = 1});
+  ASSERT_FALSE(stuck);
+  EXPECT_EQ(stuck.error().status, Status::invalid_argument);
+  EXPECT_TRUE(contains(stuck.error().text, "deadlock with 1 tiles and 1 slots"))
+      << stuck.error().text;
+  EXPECT_TRUE(contains(stuck.error().text, "rank 2 (tile 0) waits for a slot to 3"))
+      << stuck.error().text;
+  EXPECT_TRUE(verify(ring, 4, 0, {.tiles = 50, .slots = 2}));
+}
+
+// Everybody first sends a whole column of chunks and then receives one: right for few chunks, stuck
+// as soon as they outnumber the slots.
+TEST(Verify, FindsDeadlocksThatNeedMoreChunksThanSlots) {
+  const auto build = [](std::int64_t chunks) {
+    return [chunks](std::uint32_t rank) {
+      return Builder(rank, 2, static_cast<std::uint32_t>(chunks),
+                     static_cast<std::uint32_t>(chunks))
+          .loop(chunks, send(In{0, 1}, To{rank + 1}))
+          .loop(chunks, recv_reduce_store(From{rank + 1}, In{0, 1}, Out{0, 1}).finish())
+          .program();
+    };
+  };
+  const Collective all_reduce{CollectiveKind::all_reduce, 2};
+  EXPECT_EQ(refusal(all_reduce, {.tiles = 9, .slots = 4}, build(4)), "");
+  EXPECT_TRUE(contains(refusal(all_reduce, {.tiles = 9, .slots = 4}, build(5)), "deadlock"));
+}
+
+TEST(Verify, MoreSlotsNeverHurt) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    for (std::uint32_t slots = entry.min_slots; slots < 12; ++slots) {
+      EXPECT_TRUE(verify(entry, 5, 0, {.tiles = 17, .slots = slots}))
+          << entry.algorithm << " " << name_of(entry.kind) << ", " << slots << " slots";
+    }
+  }
+}
+
+TEST(Verify, RefusesToOverwriteWhatPeersStillRead) {
+  const auto& one_shot = *find_schedule("one_shot", CollectiveKind::all_reduce);
+  const auto programs = programs_of(one_shot, 3);
+  const CollectiveSpecification specification({CollectiveKind::all_reduce, 3});
+  VerifyOptions options{.tiles = 4, .slots = 2, .in_place = true};
+  const auto racing = verify(programs, specification, options);
+  ASSERT_FALSE(racing);
+  EXPECT_TRUE(contains(racing.error().text, "overwrites output chunk 0, which may still be read"))
+      << racing.error().text;
+  options.by_reference = false;
+  EXPECT_TRUE(verify(programs, specification, options));
+  EXPECT_FALSE(verify(one_shot, 3, 0, {.in_place = true})) << "the catalogue refuses it as well";
+}
+
+// Rank 0 sends its stored chunk by reference and then stores it again.
+TEST(Verify, RefusesToStoreTwiceWhileAReferenceIsOut) {
+  const auto build = [](std::uint32_t rank) {
+    if (rank == 1) return Builder(1, 2).loop(1, recv_store(From{0}, Out{0})).program();
+    return Builder(0, 2)
+        .loop(1, copy_send(In{0}, Out{0}, To{1}))
+        .loop(1, copy(In{0}, Out{0}))
+        .program();
+  };
+  const Collective broadcast{CollectiveKind::broadcast, 2, 0};
+  EXPECT_TRUE(contains(refusal(broadcast, {}, build), "may still be read"));
+  EXPECT_EQ(refusal(broadcast, {.by_reference = false}, build), "");
+}
+
+// An all-gather of three ranks with a strand per direction.
+Program both_ways(std::uint32_t rank, bool second_strand_copies) {
+  const std::int64_t r = rank;
+  Builder builder(rank, 3, 1, 3);
+  builder.loop(1, copy_send(In{0}, Out{r}, To{r + 1})).loop(1, recv_store(From{r - 1}, Out{r - 1}));
+  builder.strand().loop(1, send(In{0}, To{r - 1})).loop(1, recv_store(From{r + 1}, Out{r + 1}));
+  if (second_strand_copies) builder.loop(1, copy(In{0}, Out{r}));
+  return builder.program();
+}
+
+TEST(Verify, RunsStrandsBesideEachOtherAndSeesTheirRaces) {
+  const Collective all_gather{CollectiveKind::all_gather, 3};
+  EXPECT_EQ(refusal(all_gather, kManyTiles, [](auto rank) { return both_ways(rank, false); }), "");
+  EXPECT_TRUE(contains(
+      refusal(all_gather, kManyTiles, [](auto rank) { return both_ways(rank, true); }),
+      "overwrites"));
+}
+
+TEST(Verify, RefusesStrandsThatShareALane) {
+  const Program program =
+      Builder(0, 2).loop(1, send(In{0}, To{1})).strand().loop(1, send(In{0}, To{1})).program();
+  const auto checked = check_well_formed(program);
+  ASSERT_FALSE(checked);
+  EXPECT_TRUE(contains(checked.error().text, "uses a lane of another strand"));
+}
+
+TEST(Verify, NamesMessagesThatNobodyTakes) {
+  const auto build = [](std::uint32_t rank) {
+    if (rank == 1) return Builder(1, 2).loop(1, recv_store(From{0}, Out{0})).program();
+    return Builder(0, 2)
+        .loop(1, copy_send(In{0}, Out{0}, To{1}))
+        .loop(1, send(In{0}, To{1}))
+        .program();
+  };
+  EXPECT_EQ(refusal({CollectiveKind::broadcast, 2, 0}, {.tiles = 1, .slots = 4}, build),
+            "rank 1 does not take 1 messages of rank 0");
+}
+
+TEST(Verify, WantsFinishExactlyWhereAReductionIsComplete) {
+  const auto build = [](bool early, bool late) {
+    return [=](std::uint32_t rank) {
+      const auto mark = [](Draft draft, bool finishes) {
+        return finishes ? draft.finish() : draft;
+      };
+      if (rank == 1) return Builder(1, 2).loop(1, mark(send(In{0}, To{0}), early)).program();
+      return Builder(0, 2)
+          .loop(1, mark(recv_reduce_store(From{1}, In{0}, Out{0}), late))
+          .program();
+    };
+  };
+  const Collective reduce{CollectiveKind::reduce, 2, 0};
+  EXPECT_EQ(refusal(reduce, {}, build(false, true)), "");
+  EXPECT_TRUE(contains(refusal(reduce, {}, build(false, false)), "without finishing it"));
+  EXPECT_TRUE(contains(refusal(reduce, {}, build(true, true)), "not just complete"));
+}
+
+TEST(Verify, RefusesForeignBuffersAndShapes) {
+  const auto reads = [](std::uint32_t rank) {
+    return Builder(rank, 2).loop(1, copy(In{0}, Out{0})).program();
+  };
+  EXPECT_TRUE(contains(refusal({CollectiveKind::broadcast, 2, 0}, {}, reads), "missing input"));
+  EXPECT_TRUE(contains(refusal({CollectiveKind::reduce, 2, 0}, {}, [](std::uint32_t rank) {
+                         if (rank == 0) {
+                           return Builder(0, 2).loop(1, recv_store(From{1}, Out{0})).program();
+                         }
+                         return Builder(1, 2).loop(1, copy_send(In{0}, Out{0}, To{0})).program();
+                       }),
+                       "which is not there"));
+  EXPECT_TRUE(contains(refusal({CollectiveKind::all_gather, 2}, {}, reads), "cannot be cut"));
+}
+
+TEST(WellFormed, RefusesWhatNoReaderCouldRun) {
+  const Program good = Builder(1, 4, 2, 2).loop(2, send(In{0, 1}, To{2})).program();
+  ASSERT_TRUE(check_well_formed(good));
+  const auto refuses = [&](auto change) {
+    Program program = good;
+    change(program);
+    return !check_well_formed(program);
+  };
+  EXPECT_TRUE(refuses([](Program& p) { p.rank = 4; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.world = 0; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.input_chunks = 0; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.step_count = kMaxSteps + 1; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.loop_count = 0; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.loops[0].steps = 2; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.loops[0].first_step = 3; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.loops[0].trips = 0; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.loops[0].trips = ~std::uint32_t{0}; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.loops[0].lag = 1'000'000; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.strands[0].loops = 9; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.steps[0].send.first = 4; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.steps[0].send.count = 5; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.steps[0].source.index = 2; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.steps[0].source.index = -2; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.steps[0].source = {}; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.steps[0].send = {}; }));
+  EXPECT_TRUE(refuses([](Program& p) { p.steps[0].receive = {3, 3, 0}; })) << "wraps over itself";
+}
+
+TEST(Verify, HandlesAThousandRanks) {
+  const auto& reduce = *find_schedule("ring", CollectiveKind::reduce);
+  EXPECT_TRUE(verify(reduce, 1000, 500, {.tiles = 2, .slots = 1}));
+}
+
+}  // namespace
+}  // namespace gyre
