@@ -10,6 +10,7 @@
 
 #include "tools/gyre/launcher.hpp"
 #include "tools/gyre/run_options.hpp"
+#include "tools/gyre/settings_command.hpp"
 
 namespace gyre::tools {
 namespace {
@@ -19,6 +20,16 @@ constexpr int kCannotStart = 127;
 
 milliseconds to_milliseconds(double seconds) {
   return milliseconds(static_cast<milliseconds::rep>(seconds * 1000));
+}
+
+// Also says whether the variables of this environment are good.
+int print_settings(bool markdown) {
+  const auto rows = setting_table();
+  fmt::print("{}", markdown ? settings_markdown(rows) : settings_text(rows));
+  const auto checked = parse_settings();
+  if (checked) return 0;
+  fmt::print(stderr, "gyre settings: {}\n", checked.error().text);
+  return 1;
 }
 
 int start_job(const RunOptions& options) {
@@ -87,6 +98,9 @@ int execute(int argc, char** argv) {
   RunOptions options;
   const auto* run = add_run(app, options);
   const auto* version = app.add_subcommand("version", "Print the version");
+  bool markdown = false;
+  auto* list = app.add_subcommand("settings", "List the environment variables that Gyre reads");
+  list->add_flag("--markdown", markdown, "As the documentation page");
   try {
     app.parse(static_cast<int>(arguments.ours.size()), arguments.ours.data());
   } catch (const CLI::ParseError& error) {
@@ -96,6 +110,7 @@ int execute(int argc, char** argv) {
     fmt::print("gyre {}\n", GYRE_VERSION);
     return 0;
   }
+  if (list->parsed()) return print_settings(markdown);
   const auto left = run->remaining();
   if (!left.empty() && left.front().starts_with('-')) {
     fmt::print(stderr, "gyre run: unknown option {}. See gyre run --help\n", left.front());
