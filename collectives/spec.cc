@@ -47,37 +47,37 @@ bool CollectiveSpecification::has_input(std::uint32_t rank) const {
   return !only_root || rank == collective_.root;
 }
 
-std::optional<Wanted> CollectiveSpecification::output(std::uint32_t rank,
-                                                      std::uint32_t chunk) const {
+bool CollectiveSpecification::has_output(std::uint32_t rank) const {
   using enum CollectiveKind;
-  const std::uint32_t root = collective_.root;
+  if (collective_.kind == message) return rank == collective_.peer;
+  const bool only_root = collective_.kind == reduce || collective_.kind == gather;
+  return !only_root || rank == collective_.root;
+}
+
+Wanted CollectiveSpecification::output(std::uint32_t rank, std::uint32_t chunk) const {
+  using enum CollectiveKind;
+  const auto folded = [](std::uint32_t index) { return Wanted{.everyone = true, .chunk = index}; };
   const auto from = [](std::uint32_t source, std::uint32_t index) {
     return Wanted{.rank = source, .chunk = index};
   };
   switch (collective_.kind) {
     case all_reduce:
-      return Wanted{.everyone = true, .chunk = chunk};
-    case reduce_scatter:
-      return Wanted{.everyone = true, .chunk = rank};
     case reduce:
-      if (rank != root) return std::nullopt;
-      return Wanted{.everyone = true, .chunk = chunk};
+      return folded(chunk);
+    case reduce_scatter:
+      return folded(rank);
     case all_gather:
+    case gather:
       return from(chunk, 0);
     case broadcast:
-      return from(root, chunk);
+    case message:
+      return from(collective_.root, chunk);
     case all_to_all:
       return from(chunk, rank);
-    case gather:
-      if (rank != root) return std::nullopt;
-      return from(chunk, 0);
     case scatter:
-      return from(root, rank);
-    case message:
-      if (rank != collective_.peer) return std::nullopt;
-      return from(root, chunk);
+      return from(collective_.root, rank);
   }
-  return std::nullopt;
+  return {};
 }
 
 std::optional<std::uint32_t> CollectiveSpecification::in_place(std::uint32_t rank,

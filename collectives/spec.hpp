@@ -51,7 +51,8 @@ class CollectiveSpecification final : public Specification {
   bool reduces() const override { return is_reduction(collective_.kind); }
   Result<void> check_shape(const Program& program) const override;
   bool has_input(std::uint32_t rank) const override;
-  std::optional<Wanted> output(std::uint32_t rank, std::uint32_t chunk) const override;
+  bool has_output(std::uint32_t rank) const override;
+  Wanted output(std::uint32_t rank, std::uint32_t chunk) const override;
   std::optional<std::uint32_t> in_place(std::uint32_t rank, std::uint32_t chunk) const override;
 
  private:

@@ -20,8 +20,15 @@ class MemoryModel {
         tiles_(tiles),
         inputs_(programs[0].input_chunks),
         outputs_(programs[0].output_chunks),
-        in_place_(in_place),
-        values_(programs.size() * tiles_ * (inputs_ + outputs_)) {
+        in_place_(in_place) {
+    std::uint64_t cells = 0;
+    for (std::uint32_t rank = 0; rank < programs.size(); ++rank) {
+      const std::uint64_t inputs = specification.has_input(rank) ? inputs_ : 0;
+      const std::uint64_t outputs = specification.has_output(rank) ? outputs_ : 0;
+      bases_.push_back({cells, cells + tiles_ * inputs});
+      cells += tiles_ * (inputs + outputs);
+    }
+    values_.resize(cells);
     for (std::uint32_t rank = 0; rank < programs.size(); ++rank) {
       if (!specification.has_input(rank)) continue;
       for (std::uint64_t tile = 0; tile < tiles_; ++tile) {
@@ -34,6 +41,7 @@ class MemoryModel {
   }
 
   std::uint64_t cells() const { return values_.size(); }
+  std::uint32_t inputs() const { return inputs_; }
   std::uint32_t outputs() const { return outputs_; }
   Value& at(std::uint64_t cell) { return values_[cell]; }
 
@@ -43,22 +51,24 @@ class MemoryModel {
         return output(rank, tile, *shared);
       }
     }
-    return base(rank, tile) + chunk;
+    return bases_[rank].input + tile * inputs_ + chunk;
   }
   std::uint64_t output(std::uint32_t rank, std::uint64_t tile, std::uint32_t chunk) const {
-    return base(rank, tile) + inputs_ + chunk;
+    return bases_[rank].output + tile * outputs_ + chunk;
   }
 
  private:
-  std::uint64_t base(std::uint32_t rank, std::uint64_t tile) const {
-    return (rank * tiles_ + tile) * (inputs_ + outputs_);
-  }
+  // The first cells of a rank's buffers; a buffer that the rank does not have has no cells.
+  struct Base {
+    std::uint64_t input, output;
+  };
 
   const Specification* specification_;
   std::uint64_t tiles_;
-  std::uint64_t inputs_;
+  std::uint32_t inputs_;
   std::uint32_t outputs_;
   bool in_place_;
+  std::vector<Base> bases_;
   std::vector<Value> values_;
 };
 

@@ -28,8 +28,10 @@ class Specification {
   virtual Result<void> check_shape(const Program& program) const = 0;
   // Whether `rank` gives an input buffer. Reading another's is an error.
   virtual bool has_input(std::uint32_t rank) const = 0;
-  // What output chunk `chunk` of `rank` must hold; nothing where it must not be written.
-  virtual std::optional<Wanted> output(std::uint32_t rank, std::uint32_t chunk) const = 0;
+  // Whether it gives an output buffer. Storing elsewhere is an error.
+  virtual bool has_output(std::uint32_t rank) const = 0;
+  // What output chunk `chunk` of `rank`, which has an output, must hold in the end.
+  virtual Wanted output(std::uint32_t rank, std::uint32_t chunk) const = 0;
   // The output chunk that shares memory with input chunk `chunk` of `rank` in an in-place call.
   virtual std::optional<std::uint32_t> in_place(std::uint32_t rank, std::uint32_t chunk) const = 0;
 };

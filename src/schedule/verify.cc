@@ -214,10 +214,7 @@ class Run {
     const Process& self = processes_[process];
     const std::uint32_t rank = self.program->rank;
     const auto chunk = static_cast<std::uint32_t>(step.target);
-    if (!specification_.output(rank, chunk)) {
-      return wrong_step(self,
-                        fmt::format("it stores into output chunk {}, which is not there", chunk));
-    }
+    if (!specification_.has_output(rank)) return wrong_step(self, "it stores in a missing output");
     const std::uint64_t cell = memory_.output(rank, step.tile, chunk);
     // In place, a rank's own contribution may lie where it belongs already.
     const bool onto_itself = step.receive.count == 0 && source_cell(rank, step) == cell;
@@ -269,20 +266,19 @@ class Run {
   }
 
   Result<void> check_outputs() {
-    constexpr std::uint32_t kNone = ~std::uint32_t{0};
-    for (std::uint64_t tile = 0; tile < options_.tiles; ++tile) {
-      for (std::uint32_t chunk = 0; chunk < memory_.outputs(); ++chunk) {
-        std::uint32_t producer = kNone;
-        for (std::uint32_t rank = 0; rank < world_; ++rank) {
-          const auto wanted = specification_.output(rank, chunk);
-          if (!wanted) continue;
+    constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+    std::vector<std::uint32_t> producers(options_.tiles * memory_.inputs(), kNobody);
+    for (std::uint32_t rank = 0; rank < world_; ++rank) {
+      if (!specification_.has_output(rank)) continue;
+      for (std::uint64_t tile = 0; tile < options_.tiles; ++tile) {
+        for (std::uint32_t chunk = 0; chunk < memory_.outputs(); ++chunk) {
+          const Wanted wanted = specification_.output(rank, chunk);
           const Value& value = memory_.at(memory_.output(rank, tile, chunk));
-          GYRE_TRY(check_output(value, *wanted, rank, chunk, tile));
-          if (!wanted->everyone) continue;
+          GYRE_TRY(check_output(value, wanted, rank, chunk, tile));
+          if (!wanted.everyone) continue;
           report_.fixed_order = report_.fixed_order && value.ordered && value.first == 0;
-          // Chunks of different contributions (reduce-scatter) may come from different ranks.
-          if (wanted->chunk != chunk) continue;
-          if (producer == kNone) producer = value.producer;
+          std::uint32_t& producer = producers[tile * memory_.inputs() + wanted.chunk];
+          if (producer == kNobody) producer = value.producer;
           report_.single_producer = report_.single_producer && producer == value.producer;
         }
       }

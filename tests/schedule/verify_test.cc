@@ -107,9 +107,9 @@ Program both_ways(std::uint32_t rank, bool second_strand_copies) {
 TEST(Verify, RunsStrandsBesideEachOtherAndSeesTheirRaces) {
   const Collective all_gather{CollectiveKind::all_gather, 3};
   EXPECT_EQ(refusal(all_gather, kManyTiles, [](auto rank) { return both_ways(rank, false); }), "");
-  EXPECT_TRUE(contains(
-      refusal(all_gather, kManyTiles, [](auto rank) { return both_ways(rank, true); }),
-      "overwrites"));
+  EXPECT_TRUE(
+      contains(refusal(all_gather, kManyTiles, [](auto rank) { return both_ways(rank, true); }),
+               "overwrites"));
 }
 
 TEST(Verify, RefusesStrandsThatShareALane) {
@@ -139,9 +139,7 @@ TEST(Verify, WantsFinishExactlyWhereAReductionIsComplete) {
         return finishes ? draft.finish() : draft;
       };
       if (rank == 1) return Builder(1, 2).loop(1, mark(send(In{0}, To{0}), early)).program();
-      return Builder(0, 2)
-          .loop(1, mark(recv_reduce_store(From{1}, In{0}, Out{0}), late))
-          .program();
+      return Builder(0, 2).loop(1, mark(recv_reduce_store(From{1}, In{0}, Out{0}), late)).program();
     };
   };
   const Collective reduce{CollectiveKind::reduce, 2, 0};
@@ -155,13 +153,15 @@ TEST(Verify, RefusesForeignBuffersAndShapes) {
     return Builder(rank, 2).loop(1, copy(In{0}, Out{0})).program();
   };
   EXPECT_TRUE(contains(refusal({CollectiveKind::broadcast, 2, 0}, {}, reads), "missing input"));
-  EXPECT_TRUE(contains(refusal({CollectiveKind::reduce, 2, 0}, {}, [](std::uint32_t rank) {
+  EXPECT_TRUE(
+      contains(refusal({CollectiveKind::reduce, 2, 0}, {},
+                       [](std::uint32_t rank) {
                          if (rank == 0) {
                            return Builder(0, 2).loop(1, recv_store(From{1}, Out{0})).program();
                          }
                          return Builder(1, 2).loop(1, copy_send(In{0}, Out{0}, To{0})).program();
                        }),
-                       "which is not there"));
+               "missing output"));
   EXPECT_TRUE(contains(refusal({CollectiveKind::all_gather, 2}, {}, reads), "cannot be cut"));
 }
 
