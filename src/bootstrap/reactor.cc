@@ -1,0 +1,249 @@
+#include "bootstrap/reactor.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <unordered_map>
+
+#include "base/fd.hpp"
+#include "base/process.hpp"
+
+namespace gyre {
+
+// Every field is guarded by `mutex`, except the descriptors and `thread`, which never change.
+// Handlers run without the mutex; `running` names the registration whose handler runs.
+struct Reactor::Impl {
+  struct Entry {
+    int fd = -1;             // watched descriptor, or -1 for a timer
+    Clock::time_point time;  // of a timer
+    Handler handler;         // gets 0 for a timer
+  };
+
+  Fd epoll;
+  Fd wake;
+  std::thread::id thread;
+  std::mutex mutex;
+  std::condition_variable idle;
+  std::unordered_map<Id, std::shared_ptr<Entry>> entries;
+  std::set<std::pair<Clock::time_point, Id>> timers;
+  std::deque<std::function<void()>> posted;
+  Id next = 1;
+  Id running = 0;
+
+  void ring() const {
+    const std::uint64_t one = 1;
+    // A full counter means that the thread is woken already.
+    [[maybe_unused]] const auto written = ::write(wake.get(), &one, sizeof one);
+  }
+  int timeout();
+  void dispatch(Id id, std::uint32_t events);
+  void run_timers();
+  void run_posted();
+  [[noreturn]] void loop();
+  void remove(Id id);
+};
+
+int Reactor::Impl::timeout() {
+  const std::lock_guard lock(mutex);
+  if (!posted.empty()) return 0;
+  if (timers.empty()) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(timers.begin()->first - Clock::now());
+  return static_cast<int>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
+}
+
+void Reactor::Impl::dispatch(Id id, std::uint32_t events) {
+  std::shared_ptr<Entry> entry;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = entries.find(id);
+    if (found == entries.end()) return;
+    entry = found->second;
+    running = id;
+  }
+  entry->handler(events);
+  {
+    const std::lock_guard lock(mutex);
+    running = 0;
+  }
+  idle.notify_all();
+}
+
+void Reactor::Impl::run_timers() {
+  const auto now = Clock::now();
+  for (;;) {
+    Id id = 0;
+    {
+      const std::lock_guard lock(mutex);
+      if (timers.empty() || timers.begin()->first > now) return;
+      id = timers.begin()->second;
+      timers.erase(timers.begin());
+    }
+    dispatch(id, 0);
+    remove(id);
+  }
+}
+
+void Reactor::Impl::run_posted() {
+  std::deque<std::function<void()>> work;
+  {
+    const std::lock_guard lock(mutex);
+    work.swap(posted);
+  }
+  for (auto& item : work) {
+    item();
+    item = nullptr;
+  }
+}
+
+void Reactor::Impl::loop() {
+  std::array<epoll_event, 64> events{};
+  for (;;) {
+    const int count =
+        ::epoll_wait(epoll.get(), events.data(), static_cast<int>(events.size()), timeout());
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (event.data.u64 != 0) {
+        dispatch(event.data.u64, event.events);
+        continue;
+      }
+      std::uint64_t rings = 0;
+      [[maybe_unused]] const auto got = ::read(wake.get(), &rings, sizeof rings);
+    }
+    run_posted();
+    run_timers();
+  }
+}
+
+void Reactor::Impl::remove(Id id) {
+  // Destroyed after the mutex is released: the handler's captures may use the reactor.
+  std::shared_ptr<Entry> entry;
+  std::unique_lock lock(mutex);
+  const auto found = entries.find(id);
+  if (found != entries.end()) {
+    entry = std::move(found->second);
+    entries.erase(found);
+    if (entry->fd >= 0) {
+      ::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, entry->fd, nullptr);
+    } else {
+      timers.erase({entry->time, id});
+    }
+  }
+  if (std::this_thread::get_id() == thread) return;
+  idle.wait(lock, [&] { return running != id; });
+}
+
+Reactor::Reactor() : impl_(new Impl) {
+  // Arms the fork handler, which closes our descriptors in a child.
+  (void)forked();
+  impl_->epoll = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  impl_->wake = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = 0;
+  ::epoll_ctl(impl_->epoll.get(), EPOLL_CTL_ADD, impl_->wake.get(), &event);
+  // The program's signals are for the program's threads.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const std::unique_lock lock(impl_->mutex);  // holds the thread until its id is known
+  std::thread thread([impl = impl_] {
+    ::pthread_setname_np(::pthread_self(), "gyre-reactor");
+    impl->loop();
+  });
+  impl_->thread = thread.get_id();
+  thread.detach();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Reactor& Reactor::instance() {
+  static Reactor* reactor = new Reactor;
+  return *reactor;
+}
+
+bool Reactor::on_reactor_thread() const { return std::this_thread::get_id() == impl_->thread; }
+
+void Reactor::Token::reset() {
+  const Id id = std::exchange(id_, 0);
+  if (id != 0 && !forked()) Reactor::instance().impl_->remove(id);
+}
+
+Reactor::Token Reactor::watch(int fd, std::uint32_t events, Handler handler) {
+  if (forked()) return {};
+  const std::lock_guard lock(impl_->mutex);
+  const Id id = impl_->next++;
+  impl_->entries.emplace(id,
+                         std::make_shared<Impl::Entry>(Impl::Entry{fd, {}, std::move(handler)}));
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = id;
+  ::epoll_ctl(impl_->epoll.get(), EPOLL_CTL_ADD, fd, &event);
+  return Token(id);
+}
+
+void Reactor::modify(const Token& token, std::uint32_t events) {
+  if (forked()) return;
+  const std::lock_guard lock(impl_->mutex);
+  const auto found = impl_->entries.find(token.id());
+  if (found == impl_->entries.end()) return;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = token.id();
+  ::epoll_ctl(impl_->epoll.get(), EPOLL_CTL_MOD, found->second->fd, &event);
+}
+
+void Reactor::post(std::function<void()> work) {
+  if (forked()) return;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->posted.push_back(std::move(work));
+  }
+  impl_->ring();
+}
+
+void Reactor::run(const std::function<void()>& work) {
+  if (forked()) return;
+  if (on_reactor_thread()) {
+    work();
+    return;
+  }
+  std::mutex mutex;
+  std::condition_variable ran;
+  bool done = false;
+  post([&] {
+    work();
+    // Notified under the mutex: the caller's condition variable is gone as soon as it sees `done`.
+    const std::lock_guard lock(mutex);
+    done = true;
+    ran.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  ran.wait(lock, [&] { return done; });
+}
+
+Reactor::TimerToken Reactor::at(Clock::time_point time, std::function<void()> work) {
+  if (forked()) return {};
+  Id id = 0;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    id = impl_->next++;
+    impl_->entries.emplace(id, std::make_shared<Impl::Entry>(Impl::Entry{
+                                   -1, time, [work = std::move(work)](std::uint32_t) { work(); }}));
+    impl_->timers.emplace(time, id);
+  }
+  if (!on_reactor_thread()) impl_->ring();
+  return TimerToken(id);
+}
+
+}  // namespace gyre
