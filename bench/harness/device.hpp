@@ -1,53 +1,24 @@
-// gyre/device.h for the benches: its functions found at run time, its handles as owners.
+// gyre/device.h for the benches: its handles as owners, its errors as exceptions.
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <string>
 
 #include "gyre/device.h"
 
 namespace gyre::bench {
 
-// The functions of gyre/device.h that the benches need. They come from the library under test
-// when it has them (or depends on a library that has), else from libgyre.so beside the program.
-struct DeviceApi {
-  decltype(&::gyreDeviceCount) count = nullptr;
-  decltype(&::gyreDeviceKindParse) parse_kind = nullptr;
-  decltype(&::gyreDeviceOpen) open = nullptr;
-  decltype(&::gyreDeviceClose) close = nullptr;
-  decltype(&::gyreDeviceSelect) select = nullptr;
-  decltype(&::gyreDeviceGetInfo) info = nullptr;
-  decltype(&::gyreDeviceCopy) copy = nullptr;
-  decltype(&::gyreDeviceCopyAsync) copy_async = nullptr;
-  decltype(&::gyreStreamCreate) stream_create = nullptr;
-  decltype(&::gyreStreamDestroy) stream_destroy = nullptr;
-  decltype(&::gyreStreamSynchronize) stream_synchronize = nullptr;
-  decltype(&::gyreStreamQuery) stream_query = nullptr;
-  decltype(&::gyreEventCreate) event_create = nullptr;
-  decltype(&::gyreEventDestroy) event_destroy = nullptr;
-  decltype(&::gyreEventRecord) event_record = nullptr;
-  decltype(&::gyreEventElapsedMs) event_elapsed = nullptr;
-  decltype(&::gyreDeviceErrorString) error_string = nullptr;
-  decltype(&::gyreDeviceLastError) last_error = nullptr;
-
-  // Throws Failure that names the call and says why it failed.
-  void check(gyreResult result, const char* call) const;
-};
-
-// `library` is a dlopen handle, searched first. Throws Failure if the functions are nowhere.
-DeviceApi load_device_api(void* library);
+// Throws Failure that names the call and says why it failed.
+void check_device(gyreResult result, const char* call);
 
 class Event {
  public:
-  Event(const DeviceApi& api, gyreDevice_t device);
+  explicit Event(gyreDevice_t device);
   ~Event();
   Event(Event&& other) noexcept;
   Event& operator=(Event&&) = delete;
   gyreEvent_t get() const { return event_; }
 
  private:
-  const DeviceApi* api_;
   gyreDevice_t device_;
   gyreEvent_t event_ = nullptr;
 };
@@ -56,7 +27,7 @@ class Event {
 class Device {
  public:
   // `null_stream`: stream() is the null stream.
-  Device(const DeviceApi& api, gyreDeviceKind kind, int ordinal, bool null_stream);
+  Device(gyreDeviceKind kind, int ordinal, bool null_stream);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -78,7 +49,6 @@ class Device {
   double elapsed_ms(const Event& begin, const Event& end) const;
 
  private:
-  const DeviceApi& api_;
   gyreDevice_t device_ = nullptr;
   gyreStream_t stream_ = nullptr;
   gyreDeviceInfo info_{};

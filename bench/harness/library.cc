@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <vector>
 
 #include "bench/harness/failure.hpp"
+#include "gyre/device.h"
 
 namespace gyre::bench {
 namespace {
@@ -67,20 +67,17 @@ void bind_operations(Binder& binder, Library& library) {
   binder.optional(library.all_to_all, "ncclAlltoAll");
   binder.optional(library.gather, "ncclGather");
   binder.optional(library.scatter, "ncclScatter");
-  binder.optional(library.all_to_all_v, "ncclAlltoAllv");
-  if (library.all_to_all_v == nullptr) {
-    binder.optional(library.all_to_all_v, "ncclAllToAllv");  // RCCL's older spelling
+  // RCCL's two spellings; the last is where Gyre's libnccl.so.2 finds it, which must not export it.
+  for (const char* name : {"ncclAlltoAllv", "ncclAllToAllv", "gyre_ncclAlltoAllv"}) {
+    if (library.all_to_all_v == nullptr) binder.optional(library.all_to_all_v, name);
   }
 }
 
-std::vector<std::string> candidates(const std::string& path) {
-  if (!path.empty()) return {path};
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::vector<std::string> paths;
-  if (!error) paths.push_back(program.parent_path().parent_path() / "lib" / kSoname);
-  paths.emplace_back(kSoname);
-  return paths;
+// Gyre's libnccl.so.2 lies beside libgyre.so, which this program is linked with.
+std::string beside_libgyre() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&gyreDeviceOpen), &info) == 0) return kSoname;
+  return std::filesystem::path(info.dli_fname).parent_path() / kSoname;
 }
 
 }  // namespace
@@ -95,18 +92,12 @@ void Library::check(ncclResult_t result, const char* call) const {
 
 Library load_library(const std::string& path) {
   Library library;
-  std::string reasons;
-  for (const std::string& candidate : candidates(path)) {
-    library.handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library.handle != nullptr) {
-      library.path = candidate;
-      break;
-    }
-    reasons += fmt::format("\n  {}", dlerror());
-  }
+  library.path = path.empty() ? beside_libgyre() : path;
+  library.handle = dlopen(library.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library.handle == nullptr) {
-    throw Failure(ExitCode::library,
-                  "no collective library could be opened (--lib names one):" + reasons);
+    throw Failure(ExitCode::library, fmt::format("cannot open the library under test: {} (--lib "
+                                                 "names one)",
+                                                 dlerror()));
   }
   Binder binder(library.handle);
   bind_management(binder, library);

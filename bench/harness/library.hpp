@@ -56,7 +56,7 @@ struct Library {
   void check(ncclResult_t result, const char* call) const;
 };
 
-// Opens `path`, or (empty) lib/libnccl.so.2 beside the program's folder, else the loader's choice.
+// Opens `path`, or (empty) Gyre's: never another vendor's that the loader may find.
 // Throws Failure if it cannot be opened or lacks a function that every program needs.
 Library load_library(const std::string& path);
 

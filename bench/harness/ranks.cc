@@ -25,10 +25,10 @@ int first_ordinal(const Layout& layout) {
   return static_cast<int>(value);
 }
 
-gyreDeviceKind kind_of(const DeviceApi& api, const Options& options) {
+gyreDeviceKind kind_of(const Options& options) {
   gyreDeviceKind kind = gyreDeviceAuto;
   if (!options.device.empty()) {
-    api.check(api.parse_kind(options.device.c_str(), &kind), "gyreDeviceKindParse");
+    check_device(gyreDeviceKindParse(options.device.c_str(), &kind), "gyreDeviceKindParse");
   }
   return kind;
 }
@@ -79,12 +79,11 @@ void check_registration(const Library& library, Registration registration) {
 
 }  // namespace
 
-std::vector<Rank> open_ranks(const DeviceApi& api, const Layout& layout, const Options& options,
-                             bool may_share) {
-  const gyreDeviceKind kind = kind_of(api, options);
+std::vector<Rank> open_ranks(const Layout& layout, const Options& options, bool may_share) {
+  const gyreDeviceKind kind = kind_of(options);
   int devices = 0;
-  api.check(api.count(kind, &devices), "gyreDeviceCount");
-  const bool host = Device(api, kind, 0, true).is_host();
+  check_device(gyreDeviceCount(kind, &devices), "gyreDeviceCount");
+  const bool host = Device(kind, 0, true).is_host();
   const int first = first_ordinal(layout);
   const int needed = first + layout.ranks_here();
   if (!host && !may_share && needed > devices) {
@@ -98,7 +97,7 @@ std::vector<Rank> open_ranks(const DeviceApi& api, const Layout& layout, const O
     Rank& rank = ranks[static_cast<std::size_t>(i)];
     rank.number = layout.rank(0, i);
     const int ordinal = host ? first + i : (first + i) % devices;
-    rank.device = std::make_unique<Device>(api, kind, ordinal, options.null_stream);
+    rank.device = std::make_unique<Device>(kind, ordinal, options.null_stream);
   }
   return ranks;
 }

@@ -38,8 +38,7 @@ struct Rank {
 
 // Devices of all ranks of this process, in order. Reads NCCL_TESTS_DEVICE. Ranks share a GPU when
 // there are more ranks than GPUs, if `may_share`; else that is a Failure.
-std::vector<Rank> open_ranks(const DeviceApi& api, const Layout& layout, const Options& options,
-                             bool may_share);
+std::vector<Rank> open_ranks(const Layout& layout, const Options& options, bool may_share);
 std::vector<gyreDeviceInfo> infos_of(std::span<const Rank> ranks);
 
 // Creates the communicators of these ranks as one group; with all other ranks of the communicator.
