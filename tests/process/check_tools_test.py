@@ -72,6 +72,10 @@ class CountCases(unittest.TestCase):
         self.assertEqual(totals, "2 0 1")
         self.assertIn("no such machine", said)
 
+    def test_the_closing_line_of_a_driver(self):
+        self.assertEqual(self.count(("driver", "run", "seed 1\n7 cases passed, 0 failed\n"))[0], "7 0 0")
+        self.assertEqual(self.count(("driver", "fail", "7 passed, 2 failed, 1 skipped"))[0], "7 2 1")
+
     def test_a_program_without_cases_is_one(self):
         self.assertEqual(self.count(("sh", "run", "fine\n"))[0], "1 0 0")
         self.assertEqual(self.count(("sh", "fail", "bad\n"))[0], "0 1 0")
