@@ -68,7 +68,8 @@ void sleep_on(std::span<const BellEnd* const> bells, std::span<pollfd> fds, mill
   std::vector<pollfd> all(fds.begin(), fds.end());
   for (const BellEnd* bell : bells) all.push_back({bell->event_fd(), POLLIN, 0});
   const int ready = ::poll(all.data(), all.size(), static_cast<int>(cap.count()));
-  for (std::size_t i = 0; i < fds.size(); ++i) fds[i].revents = ready > 0 ? all[i].revents : short{0};
+  for (std::size_t i = 0; i < fds.size(); ++i)
+    fds[i].revents = ready > 0 ? all[i].revents : short{0};
   for (std::size_t i = 0; i < bells.size(); ++i) {
     bells[i]->cancel();
     // A ring between prepare and here may still be on its way; a spurious wake later is harmless.

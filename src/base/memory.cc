@@ -24,8 +24,7 @@ Mapping::~Mapping() {
 }
 
 Result<Mapping> Mapping::anonymous(std::size_t bytes) {
-  void* base =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return system_error(fmt::format("mmap of {} bytes", bytes), errno);
   // Advice only: first touch of 4 KiB pages costs many times more than of huge ones.
   ::madvise(base, bytes, MADV_HUGEPAGE);
@@ -54,15 +53,17 @@ Result<Fd> create_segment(std::size_t bytes) {
 }
 
 Result<void> check_segment(const Fd& segment, std::size_t bytes) {
-  struct stat info{};
+  struct stat info {};
   if (::fstat(segment.get(), &info) != 0) return system_error("fstat of a peer's segment", errno);
   const int seals = ::fcntl(segment.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
-    return Error{Status::system, "a peer handed over a segment that is not sealed against shrinking"};
+    return Error{Status::system,
+                 "a peer handed over a segment that is not sealed against shrinking"};
   }
   if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) < bytes) {
-    return Error{Status::system, fmt::format("a peer handed over a segment of {} bytes, {} expected",
-                                             info.st_size, bytes)};
+    return Error{
+        Status::system,
+        fmt::format("a peer handed over a segment of {} bytes, {} expected", info.st_size, bytes)};
   }
   return {};
 }

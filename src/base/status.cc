@@ -8,16 +8,26 @@ namespace gyre {
 
 std::string_view name_of(Status status) {
   switch (status) {
-    case Status::ok: return "ok";
-    case Status::busy: return "busy";
-    case Status::in_progress: return "in progress";
-    case Status::aborted: return "aborted";
-    case Status::timeout: return "timeout";
-    case Status::peer_lost: return "peer lost";
-    case Status::system: return "system error";
-    case Status::invalid_argument: return "invalid argument";
-    case Status::invalid_usage: return "invalid usage";
-    case Status::internal: return "internal error";
+    case Status::ok:
+      return "ok";
+    case Status::busy:
+      return "busy";
+    case Status::in_progress:
+      return "in progress";
+    case Status::aborted:
+      return "aborted";
+    case Status::timeout:
+      return "timeout";
+    case Status::peer_lost:
+      return "peer lost";
+    case Status::system:
+      return "system error";
+    case Status::invalid_argument:
+      return "invalid argument";
+    case Status::invalid_usage:
+      return "invalid usage";
+    case Status::internal:
+      return "internal error";
   }
   return "unknown";
 }
