@@ -95,10 +95,10 @@ INSTANTIATE_TEST_SUITE_P(All, FloatReduction,
                          testing::Combine(testing::ValuesIn(float_types()),
                                           testing::ValuesIn(all_ops().begin(), all_ops().end()),
                                           testing::Values(1, 2, 3, 8, 13, 100)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_" +
-                                  std::string(std::get<1>(info.param).name) + "_" +
-                                  std::to_string(std::get<2>(info.param));
+                         [](const auto& instance) {
+                           return std::string(std::get<0>(instance.param).name) + "_" +
+                                  std::string(std::get<1>(instance.param).name) + "_" +
+                                  std::to_string(std::get<2>(instance.param));
                          });
 
 TEST(BenchInputs, IntegerAveragesFitTheType) {
