@@ -38,6 +38,7 @@
 #define COMM_GET_ID ncclGetUniqueId
 #define COMM_INIT ncclCommInitRank
 #define COMM_INIT_ALL ncclCommInitAll
+#define COMM_SPLIT ncclCommSplit
 #define COMM_FINALIZE ncclCommFinalize
 #define COMM_DESTROY ncclCommDestroy
 #define COMM_ABORT ncclCommAbort
