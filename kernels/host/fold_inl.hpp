@@ -133,13 +133,23 @@ class Folder {
   HWY_INLINE void run(std::uint64_t count) const {
     const std::size_t step = hn::Lanes(Tag()) * Format::kBytes;
     const std::size_t bytes = count * Format::kBytes;
-    std::size_t at = 0;
+    std::size_t at = head(bytes, step);
+    if (at != 0) partial(0, at);
     for (; at + 4 * step <= bytes; at += 4 * step) four(at, step);
     for (; at + step <= bytes; at += step) one(at, step);
-    if (at < bytes) tail(at, bytes - at);
+    if (at < bytes) partial(at, bytes - at);
   }
 
  private:
+  // Bytes before the first aligned vector of the target. Vectors as wide as a cache line otherwise
+  // touch two lines each, which costs a fifth of the bandwidth; few elements are not worth it.
+  HWY_INLINE std::size_t head(std::size_t bytes, std::size_t step) const {
+    constexpr std::size_t kWorthAligning = 4096;
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(target_) % step;
+    if (bytes < kWorthAligning || past == 0 || (step - past) % Format::kBytes != 0) return 0;
+    return step - past;
+  }
+
   HWY_INLINE V enter(V v, std::size_t source) const {
     if constexpr (Operation::kScales) {
       if (source == local_) return operation_.enter(v);
@@ -189,7 +199,8 @@ class Folder {
     format_.store(a, target_ + at);
   }
 
-  void tail(std::size_t at, std::size_t bytes) const {
+  // Fewer elements than a vector has.
+  HWY_NOINLINE void partial(std::size_t at, std::size_t bytes) const {
     alignas(64) std::byte buffer[hn::MaxLanes(Tag()) * Format::kBytes] = {};
     std::memcpy(buffer, sources_[0] + at, bytes);
     V a = enter(format_.load(buffer), 0);
