@@ -312,7 +312,8 @@ void Hub::finish_if_done() {
 void Hub::finish() {
   const auto keep = std::exchange(self_, nullptr);
   if (!keep) return;
-  hubs().erase({options_.key.nonce, options_.purpose});
+  // Another hub may have taken the key over.
+  std::erase_if(hubs(), [&](const auto& entry) { return entry.second == keep; });
   expecting_.reset();
   fixed_.reset();
   linger_.reset();

@@ -1,18 +1,25 @@
 #include "bootstrap/rendezvous.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "bootstrap/derive_key.hpp"
 #include "bootstrap/dial.hpp"
 #include "bootstrap/hub.hpp"
 #include "bootstrap/socket_util.hpp"
 #include "bootstrap/spoke.hpp"
+#include "bootstrap/wire.hpp"
 
 namespace gyre {
 namespace {
+
+constexpr milliseconds kStaleDial{2000};  // for the answer of a root that may be long gone
+constexpr milliseconds kReadAgain{20};
 
 // Where rank 0 listens, so that every address the name stands for on any host is answered.
 Address own_side_of(const std::vector<Address>& named) {
@@ -24,7 +31,7 @@ Address own_side_of(const std::vector<Address>& named) {
 
 // Connects to the rendezvous as `rank`; rank 0 of an id with a fixed port serves it as well.
 Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Deadline deadline,
-                                    const AbortState* abort) {
+                                    const AbortState* abort, bool patient) {
   GYRE_TRY(refuse_in_child());
   if (world < 1 || rank < 0 || rank >= world || world > kMaxWorld) {
     return Error{Status::invalid_argument, fmt::format("rank {} of {} ranks", rank, world)};
@@ -37,7 +44,7 @@ Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Dea
     candidates = {Address::loopback(own.family).with_port(own.port)};
   }
   const Hello hello{Purpose::rendezvous, static_cast<std::uint32_t>(rank), 0, 0};
-  auto fd = dial(candidates, contents.key, hello, deadline, abort, true);
+  auto fd = dial(candidates, contents.key, hello, deadline, abort, patient);
   if (!fd) {
     Error error = std::move(fd).error();
     error.text = fmt::format("rank {}: {}", rank, error.text);
@@ -46,25 +53,93 @@ Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Dea
   return Spoke::start(*std::move(fd), rank, world, nullptr);
 }
 
+Result<Meeting> gather_at(Spoke& spoke, const JobKey& key, std::span<const std::byte> facts,
+                          Deadline deadline, const AbortState* abort) {
+  // Rank 0's nonce tells this meeting from any other of the same key.
+  Nonce nonce{};
+  fill_random(nonce);
+  WireWriter writer;
+  writer.raw(std::span<const std::uint8_t>(nonce));
+  writer.raw(facts);
+  GYRE_TRY_ASSIGN(auto parts, spoke.all_gather(writer.take(), "init", deadline, abort));
+  Meeting meeting;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    auto& part = parts[rank];
+    if (part.size() < nonce.size()) {
+      return Error{Status::internal, fmt::format("rank {} sent malformed facts", rank)};
+    }
+    const auto facts_begin = part.begin() + static_cast<std::ptrdiff_t>(nonce.size());
+    if (rank == 0) {
+      const std::string_view label(reinterpret_cast<const char*>(part.data()), nonce.size());
+      meeting.session = derive_key(key, label);
+    }
+    meeting.facts.emplace_back(facts_begin, part.end());
+  }
+  return meeting;
+}
+
+Result<Meeting> finish_meeting(Spoke& spoke, const UniqueId& id, std::span<const std::byte> facts,
+                               Deadline deadline, const AbortState* abort) {
+  auto meeting = gather_at(spoke, decode(id)->key, facts, deadline, abort);
+  if (meeting) spoke.goodbye();
+  spoke.stop();
+  return meeting;
+}
+
+Result<void> check_facts(int rank, std::span<const std::byte> facts) {
+  if (facts.size() <= kMaxFactsBytes) return {};
+  return Error{Status::invalid_usage, fmt::format("rank {}'s facts have {} bytes, {} are allowed",
+                                                  rank, facts.size(), kMaxFactsBytes)};
+}
+
 }  // namespace
+
+Result<Meeting> meet(const UniqueId& id, int rank, int world, std::span<const std::byte> facts,
+                     Deadline deadline, const AbortState* abort) {
+  GYRE_TRY(check_facts(rank, facts));
+  GYRE_TRY_ASSIGN(const auto spoke, join(id, rank, world, deadline, abort, true));
+  return finish_meeting(*spoke, id, facts, deadline, abort);
+}
 
 Result<std::vector<std::vector<std::byte>>> rendezvous(const UniqueId& id, int rank, int world,
                                                        std::span<const std::byte> facts,
                                                        Deadline deadline, const AbortState* abort) {
-  if (facts.size() > kMaxFactsBytes) {
-    return Error{Status::invalid_usage, fmt::format("rank {}'s facts have {} bytes, {} are allowed",
-                                                    rank, facts.size(), kMaxFactsBytes)};
+  GYRE_TRY_ASSIGN(Meeting meeting, meet(id, rank, world, facts, deadline, abort));
+  return std::move(meeting.facts);
+}
+
+Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
+                        std::span<const std::byte> facts, Deadline deadline,
+                        const AbortState* abort) {
+  GYRE_TRY(check_facts(rank, facts));
+  std::optional<UniqueId> used;  // joined, and worth nothing since that failed
+  Error last{Status::timeout, "there is no id yet"};
+  for (;;) {
+    if (abort != nullptr && abort->raised()) return abort->reason();
+    const auto id = read_id();
+    if (!id && id.status() != Status::busy) return id.error();
+    if (id && used != *id) {
+      const Deadline dial_until = deadline.earlier(Deadline::after(kStaleDial));
+      if (const auto spoke = join(*id, rank, world, dial_until, abort, false)) {
+        auto meeting = finish_meeting(**spoke, *id, facts, deadline, abort);
+        if (meeting) return meeting;
+        used = *id;
+        last = meeting.error();
+      } else {
+        last = spoke.error();
+      }
+    }
+    if (used && deadline.expired()) return last;
+    if (deadline.expired()) {
+      return Error{Status::timeout, fmt::format("rank {} met nobody: {}", rank, last.text)};
+    }
+    ::poll(nullptr, 0, deadline.poll_timeout(kReadAgain));
   }
-  GYRE_TRY_ASSIGN(const auto spoke, join(id, rank, world, deadline, abort));
-  auto all = spoke->all_gather(facts, "init", deadline, abort);
-  if (all) spoke->goodbye();
-  spoke->stop();
-  return all;
 }
 
 Result<void> report_failure(const UniqueId& id, int rank, int world, const Error& error,
                             Deadline deadline) {
-  GYRE_TRY_ASSIGN(const auto spoke, join(id, rank, world, deadline, nullptr));
+  GYRE_TRY_ASSIGN(const auto spoke, join(id, rank, world, deadline, nullptr, true));
   spoke->announce(error);
   spoke->stop();
   return {};

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "base/abort.hpp"
 #include "base/clock.hpp"
 #include "base/status.hpp"
+#include "bootstrap/job_key.hpp"
 #include "bootstrap/unique_id.hpp"
 
 namespace gyre {
@@ -24,6 +26,23 @@ inline constexpr std::size_t kMaxFactsBytes = 64 << 10;
 Result<std::vector<std::vector<std::byte>>> rendezvous(const UniqueId& id, int rank, int world,
                                                        std::span<const std::byte> facts,
                                                        Deadline deadline, const AbortState* abort);
+
+// The same, with a key of this very meeting that only its ranks know: an id (a fixed port above
+// all) may be met at again, and the connections of two meetings must never be taken for each
+// other's.
+struct Meeting {
+  std::vector<std::vector<std::byte>> facts;
+  JobKey session;
+};
+Result<Meeting> meet(const UniqueId& id, int rank, int world, std::span<const std::byte> facts,
+                     Deadline deadline, const AbortState* abort);
+
+// The same where the id is found out of band and may be one of an earlier run: `read_id` is asked
+// again (busy: nothing there yet) whenever the last id led nowhere, until the deadline.
+using ReadId = std::function<Result<UniqueId>()>;
+Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
+                        std::span<const std::byte> facts, Deadline deadline,
+                        const AbortState* abort);
 
 // Called instead of rendezvous() by a rank that cannot take part: the others get `error` at once.
 Result<void> report_failure(const UniqueId& id, int rank, int world, const Error& error,

@@ -1,0 +1,55 @@
+#include "bootstrap/id_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/fd.hpp"
+
+namespace gyre {
+
+std::string id_file_path(std::string_view folder, std::string_view job) {
+  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return fmt::format("{}/gyre-{:016x}.id", folder, hash);
+}
+
+Result<void> write_id_file(const std::string& path, const UniqueId& id) {
+  const std::string temporary = fmt::format("{}.{}", path, ::getpid());
+  ::unlink(temporary.c_str());
+  const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return system_error(fmt::format("creating {}", temporary), errno);
+  ssize_t written = 0;
+  do {
+    written = ::write(file.get(), id.bytes.data(), id.bytes.size());
+  } while (written < 0 && errno == EINTR);
+  // Readers on other hosts must not find a name without contents.
+  const bool whole = written == static_cast<ssize_t>(id.bytes.size()) && ::fsync(file.get()) == 0 &&
+                     ::rename(temporary.c_str(), path.c_str()) == 0;
+  if (whole) return {};
+  const Error error = system_error(fmt::format("writing {}", path), errno);
+  ::unlink(temporary.c_str());
+  return error;
+}
+
+Result<UniqueId> read_id_file(const std::string& path) {
+  const Error nothing{Status::busy, fmt::format("no id in {}", path)};
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno != ENOENT && errno != EINTR && errno != ESTALE) {
+    return system_error(fmt::format("opening {}", path), errno);
+  }
+  if (!file) return nothing;
+  UniqueId id;
+  const ssize_t got = ::read(file.get(), id.bytes.data(), id.bytes.size());
+  if (got != static_cast<ssize_t>(id.bytes.size()) || !decode(id)) return nothing;
+  return id;
+}
+
+void remove_id_file(const std::string& path, const UniqueId& id) {
+  const auto present = read_id_file(path);
+  if (present && *present == id) ::unlink(path.c_str());
+}
+
+}  // namespace gyre
