@@ -1,6 +1,7 @@
 // The bits of the floating-point types, to and from double.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "bench/harness/codec.hpp"
+#include "bench/harness/periodic.hpp"
 #include "bench/harness/random.hpp"
 #include "bench/harness/types.hpp"
 
@@ -279,12 +280,19 @@ void write(const Range& range, ncclDataType_t type, int op, int ranks, std::uint
 
 }  // namespace
 
+void ReductionData::fill(void* to, std::size_t first, std::size_t count, int rank) const {
+  fill_periodic(static_cast<std::byte*>(to), first, count, type_info(type_).size,
+                [&](std::byte* part, std::size_t from, std::size_t elements) {
+                  write({part, from, elements, rank}, type_, op_, ranks_, seed_, denormals_);
+                });
+}
+
 void ReductionData::input(void* to, std::size_t first, std::size_t count, int rank) const {
-  write({static_cast<std::byte*>(to), first, count, rank}, type_, op_, ranks_, seed_, denormals_);
+  fill(to, first, count, rank);
 }
 
 void ReductionData::expected(void* to, std::size_t first, std::size_t count) const {
-  write({static_cast<std::byte*>(to), first, count, -1}, type_, op_, ranks_, seed_, denormals_);
+  fill(to, first, count, -1);
 }
 
 void write_mulsum_factor(void* to, ncclDataType_t type, int rank) {

@@ -33,6 +33,9 @@ class ReductionData {
   void expected(void* to, std::size_t first, std::size_t count) const;
 
  private:
+  // The input of a rank, or (rank < 0) the result.
+  void fill(void* to, std::size_t first, std::size_t count, int rank) const;
+
   ncclDataType_t type_;
   int op_;
   int ranks_;

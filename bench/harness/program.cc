@@ -73,6 +73,12 @@ class Program {
   const std::thread::id main_thread_ = std::this_thread::get_id();
 };
 
+std::string ranks_text(const Layout& layout) {
+  const int first = layout.rank(0, 0);
+  if (layout.ranks_here() == 1) return fmt::format("rank {}", first);
+  return fmt::format("ranks {} to {}", first, first + layout.ranks_here() - 1);
+}
+
 std::optional<double> min_bandwidth() {
   const char* text = std::getenv("NCCL_TESTS_MIN_BW");
   if (text == nullptr) return std::nullopt;
@@ -232,7 +238,7 @@ int Program::conclude() {
 void Program::die(ExitCode code, const std::string& text) {
   const std::scoped_lock lock(dying_);  // never released: the first one speaks
   std::string who = fmt::format("pid {}", getpid());
-  if (group_) who = fmt::format("rank {}, pid {}", layout_.rank(0, 0), getpid());
+  if (group_) who = ranks_text(layout_) + ", " + who;
   std::fflush(stdout);
   std::fprintf(stderr, "%s: %s (%s): %s\n", short_hostname().c_str(), name_.c_str(), who.c_str(),
                text.c_str());

@@ -13,6 +13,7 @@
 #include "bench/harness/failure.hpp"
 #include "bench/harness/inputs.hpp"
 #include "bench/harness/pattern.hpp"
+#include "bench/harness/periodic.hpp"
 #include "bench/harness/stats.hpp"
 #include "bench/harness/table.hpp"
 #include "bench/harness/traffic.hpp"
@@ -126,6 +127,23 @@ TEST(BenchInputs, PartsAgreeWithTheWhole) {
   data.input(whole.data(), 0, 100, 2);
   data.input(part.data(), 30, 40, 2);
   EXPECT_EQ(std::memcmp(part.data(), whole.data() + 30, sizeof(float) * 40), 0);
+}
+
+TEST(BenchInputs, LongDataAgreesWithItsPartsAndDiffersAlongChunks) {
+  const std::size_t count = 3 * kPeriod + 5;
+  const ReductionData data(ncclInt32, ncclSum, 4, 3, true);
+  std::vector<std::int32_t> whole(count);
+  data.input(whole.data(), 0, count, 1);
+  for (const std::size_t first : {kPeriod - 2, kPeriod, 2 * kPeriod + 7}) {
+    std::vector<std::int32_t> part(100);
+    data.input(part.data(), first, part.size(), 1);
+    EXPECT_TRUE(
+        std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
+  }
+  for (std::size_t chunk = 16; 2 * chunk <= count; chunk *= 2) {
+    EXPECT_NE(std::memcmp(whole.data(), whole.data() + chunk, chunk * sizeof(whole[0])), 0)
+        << chunk;
+  }
 }
 
 TEST(BenchPattern, PartsAgreeWithTheWholeAtAnyOffset) {
