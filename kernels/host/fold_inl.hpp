@@ -142,7 +142,8 @@ class Folder {
 
  private:
   // Bytes before the first aligned vector of the target. Vectors as wide as a cache line otherwise
-  // touch two lines each, which costs a fifth of the bandwidth; few elements are not worth it.
+  // touch two lines each, which costs a third of the bandwidth (AVX-512 Xeon); few elements are not
+  // worth it.
   HWY_INLINE std::size_t head(std::size_t bytes, std::size_t step) const {
     constexpr std::size_t kWorthAligning = 4096;
     const std::size_t past = reinterpret_cast<std::uintptr_t>(target_) % step;
