@@ -83,7 +83,7 @@ void add_step_mutations(std::size_t l, std::size_t i, std::vector<Mutation>& all
   const std::string where = fmt::format("loop {} step {}: ", l, i);
   const auto offset = static_cast<std::ptrdiff_t>(i);
   for (const auto& [name, change] : step_changes()) {
-    all.push_back({where + name, [at, l, i, change](ProgramDraft& p) {
+    all.push_back({where + name, [at, l, i, change = change](ProgramDraft& p) {
                      if (!at(p)) return false;
                      change(p.loops[l].steps[i], p.frame);
                      return true;
