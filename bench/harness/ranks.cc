@@ -44,6 +44,7 @@ void allocate(const Library& library, Rank& rank, const Options& options) {
   rank.device->select();
   library.check(library.mem_alloc(&buffers.send_base, padded), "ncclMemAlloc");
   library.check(library.mem_alloc(&buffers.receive_base, padded), "ncclMemAlloc");
+  library.check(library.mem_alloc(&buffers.pulse, kLargestElement), "ncclMemAlloc");
   if (options.check == 0) return;
   buffers.expected = host_memory(options.max_bytes);
   if (!rank.device->is_host()) buffers.staging = host_memory(options.max_bytes);
@@ -165,6 +166,7 @@ void free_buffers(const Library& library, std::span<Rank> ranks) {
   for (Rank& rank : ranks) {
     library.check(library.mem_free(rank.buffers.send_base), "ncclMemFree");
     library.check(library.mem_free(rank.buffers.receive_base), "ncclMemFree");
+    library.check(library.mem_free(rank.buffers.pulse), "ncclMemFree");
     rank.buffers = {};
   }
 }

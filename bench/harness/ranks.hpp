@@ -21,6 +21,7 @@ struct Buffers {
   void* send_base = nullptr;
   void* receive_base = nullptr;
   std::size_t bytes = 0;  // of each, without what -u adds
+  void* pulse = nullptr;  // one element, for the operation that aligns the ranks before timing
   std::unique_ptr<std::byte[]> expected;
   std::unique_ptr<std::byte[]> staging;
   void* send_handle = nullptr;            // of -R 1

@@ -60,6 +60,7 @@ class Runner {
   void run_row(const Row& row);
   void measure(const Row& row, bool in_place);
 
+  void align();
   Timing time_iterations(const Row& row, bool in_place);
   void issue_iteration(const Row& row, bool in_place, int iteration);
   void issue(const Row& row, bool in_place, int iteration);
