@@ -112,23 +112,39 @@ TEST(Rendezvous, AFailedRanksReasonReachesAll) {
   expect_everyone_meets(new_id(), 4);
 }
 
-TEST(Rendezvous, AnAbortedRankEndsTheOthersToo) {
+// What a rank looks like that joins and then dies, or aborts.
+void join_and_go(const UniqueId& id, std::uint32_t rank, const JoinMessage& message) {
+  const auto contents = decode(id);
+  ASSERT_TRUE(contents);
+  const auto fd = dial(reachable(contents->root), contents->key, {Purpose::rendezvous, rank, 0, 0},
+                       Deadline::after(milliseconds(5'000)), nullptr, true);
+  ASSERT_TRUE(fd) << fd.error().text;
+  const auto frame = encode(FrameType::join, 0, encode(message));
+  EXPECT_EQ(send_some(*fd, *frame).bytes, frame->size());
+}
+
+TEST(Rendezvous, ARankThatDiesEndsTheOthersToo) {
   const UniqueId id = new_id();
-  AbortState abort;
   const auto start = Clock::now();
   run_ranks(3, [&](int rank) {
-    if (rank == 2) {
-      abort.raise({Status::aborted, "enough"});
-      return;
-    }
-    const auto all =
-        meet(id, rank, 3, Deadline::after(milliseconds(20'000)), rank == 0 ? &abort : nullptr);
+    if (rank == 2) return join_and_go(id, 2, {kBootstrapVersion, 2, 3, "host h, pid 12"});
+    const auto all = meet(id, rank, 3, Deadline::after(milliseconds(20'000)));
     ASSERT_FALSE(all);
-    if (rank == 0) {
-      EXPECT_EQ(all.status(), Status::aborted);
-    }
+    EXPECT_EQ(all.status(), Status::peer_lost);
+    EXPECT_NE(all.error().text.find("rank 2 (host h, pid 12)"), std::string::npos)
+        << all.error().text;
   });
-  EXPECT_LT(seconds_since(start), 20.0);
+  EXPECT_LT(seconds_since(start), 2.0);
+}
+
+TEST(Rendezvous, AnAbortEndsTheWaitAtOnce) {
+  const UniqueId id = new_id();
+  AbortState abort;
+  std::thread raiser([&] { abort.raise({Status::aborted, "enough"}); });
+  const auto start = Clock::now();
+  EXPECT_EQ(meet(id, 0, 3, Deadline::never(), &abort).status(), Status::aborted);
+  raiser.join();
+  EXPECT_LT(seconds_since(start), 1.0);
 }
 
 TEST(Rendezvous, TwoProcessesOfOneRankAreNamed) {
@@ -158,18 +174,12 @@ TEST(Rendezvous, DifferentWorldsAreNamed) {
 
 TEST(Rendezvous, AnotherVersionIsNamed) {
   const UniqueId id = new_id();
-  const auto contents = decode(id);
-  ASSERT_TRUE(contents);
   std::thread other([&] {
     const auto all = meet(id, 0, 2, Deadline::after(milliseconds(20'000)));
     ASSERT_FALSE(all);
     EXPECT_NE(all.error().text.find("version 999"), std::string::npos) << all.error().text;
   });
-  const auto fd = dial(reachable(contents->root), contents->key, {Purpose::rendezvous, 1, 0, 0},
-                       Deadline::after(milliseconds(5'000)), nullptr, true);
-  ASSERT_TRUE(fd) << fd.error().text;
-  const auto frame = encode(FrameType::join, 0, encode(JoinMessage{999, 1, 2, "an older build"}));
-  EXPECT_EQ(send_some(*fd, *frame).bytes, frame->size());
+  join_and_go(id, 1, {999, 1, 2, "an older build"});
   other.join();
 }
 
