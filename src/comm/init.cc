@@ -149,7 +149,7 @@ Result<void> Communicator::connect_peers(Deadline deadline) {
                                  .events = watch_.get()};
   transport_of_.assign(static_cast<std::size_t>(world_), nullptr);
   if (world_ == 1) return {};
-  GYRE_TRY_ASSIGN(transports_, make_transports(context));
+  transports_ = make_transports(context);
   for (auto& transport : transports_) {
     GYRE_TRY_ASSIGN(const Blob mine, transport->offer());
     GYRE_TRY_ASSIGN(const auto blobs,
