@@ -1,5 +1,5 @@
-// What a rank was asked to do, in the terms of the collectives; the same value on every rank but for
-// the pointers.
+// What a rank was asked to do, in the terms of the collectives; the same value on every rank but
+// for the pointers.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +29,9 @@ enum class CallKind : std::uint8_t {
 };
 
 constexpr std::string_view name_of(CallKind kind) {
-  constexpr std::string_view kNames[] = {"AllReduce", "Reduce",   "Broadcast", "AllGather",
-                                         "ReduceScatter", "AlltoAll", "Gather", "Scatter",
-                                         "Send",      "Recv",     "AlltoAllv", "AllGatherv",
-                                         "ReduceScatterv"};
+  constexpr std::string_view kNames[] = {
+      "AllReduce", "Reduce", "Broadcast", "AllGather", "ReduceScatter", "AlltoAll",      "Gather",
+      "Scatter",   "Send",   "Recv",      "AlltoAllv", "AllGatherv",    "ReduceScatterv"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -50,12 +49,12 @@ struct Call {
   CallKind kind = CallKind::all_reduce;
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
-  int root = 0;                     // root, or the peer of a send or receive
-  std::uint64_t count = 0;          // elements, in the meaning of the nccl.h function
+  int root = 0;             // root, or the peer of a send or receive
+  std::uint64_t count = 0;  // elements, in the meaning of the nccl.h function
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  double scale = 1.0;               // premulsum: this rank's factor ...
-  std::uint64_t scale_bits = 0;     // ... and its bits in the element's type (64-bit integers)
+  double scale = 1.0;            // premulsum: this rank's factor ...
+  std::uint64_t scale_bits = 0;  // ... and its bits in the element's type (64-bit integers)
   std::shared_ptr<const BlockTable> blocks;
 };
 

@@ -32,14 +32,14 @@ inline constexpr std::uint64_t kInlineBytes = 24;
 
 struct alignas(64) SlotHeader {
   std::atomic<std::uint64_t> sequence{0};
-  std::uint64_t bytes = 0;      // payload of this slot
-  std::uint64_t count = 0;      // elements of the whole call, to catch ranks that disagree
-  std::uint32_t call = 0;       // packed signature of the call (CallTag), likewise
+  std::uint64_t bytes = 0;  // payload of this slot
+  std::uint64_t count = 0;  // elements of the whole call, to catch ranks that disagree
+  std::uint32_t call = 0;   // packed signature of the call (CallTag), likewise
   SlotKind kind = SlotKind::inlined;
   std::uint8_t reserved[3] = {};
-  std::uint64_t location = 0;   // mapped, address
+  std::uint64_t location = 0;  // mapped, address
   union {
-    std::uint64_t region;       // mapped
+    std::uint64_t region;  // mapped
     std::byte inline_data[kInlineBytes];
   };
   SlotHeader() : region(0) {}
