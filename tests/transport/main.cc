@@ -1,0 +1,15 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "tests/transport/harness.hpp"
+
+int main(int argc, char** argv) {
+  if (argc == 8 && std::string_view(argv[1]) == "--child") {
+    const gyre::test::Kind kind{argv[2], argv[3], std::atoll(argv[4])};
+    return gyre::test::child_main(kind, argv[5], std::atoi(argv[6]), argv[7]);
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
