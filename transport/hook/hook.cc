@@ -122,19 +122,22 @@ Result<bool> HookTransport::poll() {
   if (inner_->polls()) {
     GYRE_TRY_ASSIGN(moved, inner_->poll());
   }
+  bool closing = false;
   Clock::time_point again = Clock::time_point::max();
   for (const auto& [peer, relay] : relays_) {
     GYRE_TRY_ASSIGN(const auto outcome, relay->pump(*policy_));
     moved = moved || outcome.moved;
     again = std::min(again, outcome.again);
-    if (outcome.close) {
-      close(false);
-      return true;
-    }
+    closing = closing || outcome.close;
   }
   arm(again);
   // What was just handed to the inner transport leaves now, not at the next call.
   if (moved && inner_->polls()) GYRE_TRY(inner_->poll());
+  // The slots before the fatal one have left first, so that a plan means the same on every path.
+  if (closing && inner_->flushed()) {
+    close(false);
+    return true;
+  }
   return moved;
 }
 
