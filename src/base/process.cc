@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 
 #include "base/fd.hpp"
@@ -23,9 +24,10 @@ void on_fork_in_child() {
   close_all_descriptors_in_child();
 }
 
-std::size_t open_descriptors() {
+std::size_t open_descriptors(const rlimit& limit) {
   DIR* directory = ::opendir("/proc/self/fd");
-  if (directory == nullptr) return 0;
+  // Looking takes a descriptor itself.
+  if (directory == nullptr) return errno == EMFILE ? limit.rlim_cur : 0;
   std::size_t count = 0;
   while (::readdir(directory) != nullptr) ++count;
   ::closedir(directory);
@@ -53,7 +55,7 @@ Result<void> ensure_descriptors(std::size_t needed) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return system_error("getrlimit", errno);
   constexpr std::size_t kSpare = 8;  // the program's own next few
-  const std::size_t open = open_descriptors();
+  const std::size_t open = open_descriptors(limit);
   const rlim_t wanted = open + needed + kSpare;
   if (limit.rlim_cur == RLIM_INFINITY || wanted <= limit.rlim_cur) return {};
   if (limit.rlim_max != RLIM_INFINITY && wanted > limit.rlim_max) {

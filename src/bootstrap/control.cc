@@ -71,7 +71,6 @@ class StarControl final : public Control {
 };
 
 Result<std::unique_ptr<Control>> open_hub(const JobKey& key, int world, ControlEvents* events) {
-  GYRE_TRY(ensure_descriptors(static_cast<std::size_t>(world) + 16));
   GYRE_TRY_ASSIGN(auto hub, Hub::start({key, Purpose::control, world, std::nullopt}));
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/process.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/socket_util.hpp"
 
@@ -22,6 +23,7 @@ constexpr milliseconds kStagger{50};      // before the next candidate is tried 
 constexpr milliseconds kFirstBackoff{2};  // before a failed candidate is tried again
 constexpr milliseconds kLastBackoff{100};
 constexpr milliseconds kAbortPoll{20};
+constexpr std::size_t kDialDescriptors = 16;
 
 enum class Stage : std::uint8_t { waiting, connecting, challenge, welcome, failed };
 
@@ -59,7 +61,7 @@ class Dialer {
   Result<Fd> run(Deadline deadline, const AbortState* abort);
 
  private:
-  void start(Attempt& attempt);
+  Result<void> start(Attempt& attempt);
   void fail(Attempt& attempt, std::string problem);
   void advance(Attempt& attempt);
   void finish_connect(Attempt& attempt);
@@ -94,11 +96,16 @@ void Dialer::fail(Attempt& attempt, std::string problem) {
   }
 }
 
-void Dialer::start(Attempt& attempt) {
+// Fails if no candidate can ever be tried: the process may not have another descriptor.
+Result<void> Dialer::start(Attempt& attempt) {
   attempt.fd = open_tcp_socket(attempt.address.family);
+  if (!attempt.fd && errno == EMFILE) {
+    GYRE_TRY(ensure_descriptors(kDialDescriptors));
+    attempt.fd = open_tcp_socket(attempt.address.family);
+  }
   if (!attempt.fd) {
     fail(attempt, text_of_errno(errno));
-    return;
+    return {};
   }
   set_no_delay(attempt.fd);
   attempt.problem = "no answer";
@@ -112,6 +119,7 @@ void Dialer::start(Attempt& attempt) {
       errno != EINPROGRESS && errno != EINTR) {
     fail(attempt, text_of_errno(errno));
   }
+  return {};
 }
 
 void Dialer::finish_connect(Attempt& attempt) {
@@ -247,7 +255,7 @@ Result<Fd> Dialer::run(Deadline deadline, const AbortState* abort) {
       if (attempt.stage == Stage::failed || now < attempt.wake) continue;
       // While one connection waits for its welcome, no new ones are opened.
       if (attempt.stage == Stage::waiting && chosen_ == nullptr) {
-        start(attempt);
+        GYRE_TRY(start(attempt));
       } else if (attempt.stage == Stage::waiting) {
         attempt.wake = now + kStagger;
       } else {

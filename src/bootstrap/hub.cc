@@ -20,6 +20,9 @@ constexpr std::size_t kMaxSpokePayload = Control::kMaxGatherBytes + 2 * kMaxText
 // Ids that were created and never used; the one that waited longest gives way.
 constexpr std::size_t kMaxHubs = 4096;
 
+// A connection for each rank, and a few for what the process opens meanwhile.
+std::size_t descriptors_for(int world) { return static_cast<std::size_t>(world) + 16; }
+
 using HubKey = std::pair<Nonce, Purpose>;
 // The hubs of this process. Only the reactor's thread touches it.
 std::map<HubKey, std::shared_ptr<Hub>>& hubs() {
@@ -35,6 +38,7 @@ SharedBytes error_frame(FrameType type, std::uint64_t sequence, int rank, const 
 
 Result<std::shared_ptr<Hub>> Hub::start(const Options& options) {
   GYRE_TRY(refuse_in_child());
+  if (options.world > 0) GYRE_TRY(ensure_descriptors(descriptors_for(options.world)));
   std::shared_ptr<Hub> hub(new Hub(options));
   Result<void> result;
   Reactor::instance().run([&] {
@@ -159,7 +163,7 @@ Result<void> Hub::check_join(const JoinMessage& join, std::uint32_t rank) {
   }
   if (members_.empty()) {
     members_.resize(join.world);
-    return ensure_descriptors(join.world + 16);
+    return ensure_descriptors(descriptors_for(static_cast<int>(join.world)));
   }
   if (join.world != world()) {
     const std::string other = first_member_ < 0 ? process_identity() : name(first_member_);

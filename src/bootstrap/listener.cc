@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::size_t kMaxPending = 512;
 constexpr int kAcceptsPerEvent = 64;
+constexpr std::size_t kMoreDescriptors = 64;
 
 milliseconds handshake_timeout() {
   return milliseconds(settings() ? settings()->handshake_timeout_ms
@@ -143,6 +144,7 @@ void Listener::Impl::accept_on(Id id) {
       continue;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    if (errno == EMFILE && ensure_descriptors(kMoreDescriptors)) continue;
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       out_of_descriptors(id);
       return;
