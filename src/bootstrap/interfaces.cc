@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "base/log.hpp"
@@ -168,8 +169,11 @@ Result<Endpoint> local_endpoint() {
     addresses.resize(kMaxEndpointAddresses);
   }
   for (Address& address : addresses) address.port = port;
-  log_info(Subsystem::bootstrap, "listening on port {}; addresses by preference: {}", port,
-           text_of(addresses));
+  static std::once_flag logged;
+  std::call_once(logged, [&] {
+    log_info(Subsystem::bootstrap, "listening on port {}; addresses by preference: {}", port,
+             text_of(addresses));
+  });
   return Endpoint{network_identity(), std::move(addresses)};
 }
 
