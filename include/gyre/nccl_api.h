@@ -375,7 +375,8 @@ GYRE_NCCL_FUNCTION(ncclResult_t, ncclAllGather,
                    (const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
                     ncclComm_t comm, GYRE_NCCL_STREAM stream));
 
-/* Both buffers have n * count elements; block j goes to block rank of rank j. Not in place. */
+/* Both buffers have n * count elements; block j goes to block rank of rank j.
+ * In place (sendbuff == recvbuff) works, at the price of a copy; NCCL leaves it undefined. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclAlltoAll,
                    (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                     ncclComm_t comm, GYRE_NCCL_STREAM stream));

@@ -55,7 +55,7 @@ GYRE_NCCL_FUNCTION(ncclResult_t, ncclAllToAll,
 
 /* All-to-all with a count and an offset for each peer, both in elements; each array has one entry
  * per rank and is read before the call returns. sendcounts[j] here equals recvcounts[rank] at j.
- * Not in place. The two spellings are one operation. */
+ * In place: sendbuff == recvbuff, at the price of a copy. The two spellings are one operation. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclAlltoAllv,
                    (const void* sendbuff, const size_t sendcounts[], const size_t sdispls[],
                     void* recvbuff, const size_t recvcounts[], const size_t rdispls[],

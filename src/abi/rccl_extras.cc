@@ -40,10 +40,6 @@ Result<void> all_to_all_v(const void* send, const size_t* send_counts, const siz
   if ((send == nullptr && anything(send_counts)) || (recv == nullptr && anything(recv_counts))) {
     return Error{Status::invalid_argument, "a buffer is NULL although its counts are not all zero"};
   }
-  if (send == recv && anything(send_counts) && anything(recv_counts)) {
-    return Error{Status::invalid_argument,
-                 "the send and the receive buffer are the same; all-to-all is not in place"};
-  }
   auto blocks = std::make_shared<BlockTable>();
   blocks->send_counts.assign(send_counts, send_counts + world);
   blocks->send_offsets.assign(send_offsets, send_offsets + world);

@@ -116,6 +116,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
 
   // compose.cc: calls to launches
   Result<std::size_t> compose(std::span<const Call> calls);
+  Result<Call> copied_aside(const Call& call, std::size_t index);
   Launch& next_launch(std::size_t& used);
   void compose_collective(const Call& call, Launch& launch);
   void compose_all_to_all_v(const Call& call, Launch& launch);
@@ -151,6 +152,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::timed_mutex
       running_;  // held while a call runs; guards launches_, programs_ and what it uses
   std::vector<Launch> launches_;
+  std::vector<Mapping> aside_;  // inputs of all-to-alls in place; kept from call to call
   std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
 
   std::mutex lifetime_;  // guards opening_, worker_ and closing

@@ -6,12 +6,17 @@
 #include <utility>
 
 #include "comm/communicator.hpp"
+#include "kernels/host/reduce.hpp"
 
 namespace gyre {
 namespace {
 
 bool is_message(const Call& call) {
   return call.kind == CallKind::send || call.kind == CallKind::receive;
+}
+
+bool is_all_to_all(const Call& call) {
+  return call.kind == CallKind::all_to_all || call.kind == CallKind::all_to_all_v;
 }
 
 // A collective over nothing is done before it begins; a message of nothing is still a message.
@@ -169,6 +174,29 @@ void Communicator::compose_all_to_all_v(const Call& call, Launch& launch) {
   add_self_copy(message(CallKind::send, self), message(CallKind::receive, self), launch);
 }
 
+// All-to-all in place: every block of the buffer is sent and overwritten, so what is sent is copied
+// aside first.
+Result<Call> Communicator::copied_aside(const Call& call, std::size_t index) {
+  std::uint64_t elements = call.count * static_cast<std::uint64_t>(world_);
+  if (call.blocks != nullptr) {
+    elements = 0;
+    const BlockTable& blocks = *call.blocks;
+    for (std::size_t peer = 0; peer < blocks.send_counts.size(); ++peer) {
+      elements = std::max(elements, blocks.send_offsets[peer] + blocks.send_counts[peer]);
+    }
+  }
+  const std::uint64_t bytes = elements * size_of(call.type);
+  if (bytes == 0) return call;
+  if (aside_.size() <= index) aside_.resize(index + 1);
+  if (aside_[index].size() < bytes) {
+    GYRE_TRY_ASSIGN(aside_[index], Mapping::anonymous(round_up(bytes, page_size())));
+  }
+  copy(aside_[index].data(), call.input, bytes);
+  Call aside = call;
+  aside.input = aside_[index].data();
+  return aside;
+}
+
 Launch& Communicator::next_launch(std::size_t& used) {
   if (used == launches_.size()) launches_.emplace_back();
   Launch& launch = launches_[used++];
@@ -180,11 +208,18 @@ Launch& Communicator::next_launch(std::size_t& used) {
 Result<std::size_t> Communicator::compose(std::span<const Call> calls) {
   std::size_t used = 0;
   bool messages = false;
+  std::size_t in_place = 0;
   for (const Call& call : calls) {
     if (is_message(call)) {
       messages = true;
-    } else if (call.kind == CallKind::all_to_all_v) {
-      compose_all_to_all_v(call, next_launch(used));
+    } else if (is_all_to_all(call)) {
+      const bool aside = call.input == call.output && call.input != nullptr;
+      GYRE_TRY_ASSIGN(const Call one, aside ? copied_aside(call, in_place++) : Result<Call>(call));
+      if (one.kind == CallKind::all_to_all_v) {
+        compose_all_to_all_v(one, next_launch(used));
+      } else if (!is_empty(one)) {
+        compose_collective(one, next_launch(used));
+      }
     } else if (!is_empty(call)) {
       compose_collective(call, next_launch(used));
     }
