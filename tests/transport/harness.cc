@@ -341,6 +341,12 @@ void Child::await_stopped() const {
   if (::waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) die("child not stopped");
 }
 
+void Child::await_exit() {
+  int status = 0;
+  if (::waitpid(pid_, &status, 0) != pid_ || status != 0) die("the child did not end well");
+  pid_ = -1;
+}
+
 void Child::reap() {
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);

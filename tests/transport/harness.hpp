@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct Kind {
   std::string hook;  // GYRE_HOOK, or empty
   std::int64_t streams = 1;
 };
+inline void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.name << " hook=" << kind.hook << " streams=" << kind.streams;
+}
 
 struct Node {
   Node(int rank, int world, const JobKey& key, const Kind& kind, Settings settings);
@@ -112,6 +116,7 @@ class Child {
   void signal(int number) const;
   // Waits until the child is stopped, respectively dead.
   void await_stopped() const;
+  void await_exit();
   void reap();
 
  private:

@@ -52,7 +52,7 @@ TEST_P(Process, AGoodbyeIsNoLossEvenWhenTheProcessEnds) {
   Child child(GetParam(), "post-and-goodbye");
   ASSERT_TRUE(child.connected());
   expect_three_messages(child.node());
-  child.reap();
+  child.await_exit();
   EXPECT_FALSE(child.node().drive([&] { return child.node().losses.of(1).has_value(); },
                                   Deadline::after(milliseconds(300))));
 }

@@ -79,16 +79,16 @@ void Registry::publish() {
   sequence_.fetch_add(1, std::memory_order_acq_rel);
   if (shared > tables_.back()->entries.size()) grow(tables_.back()->entries.size() * 2);
   Table& table = *tables_.back();
-  std::atomic_thread_fence(std::memory_order_release);
+  // Release stores: a reader that sees one of them also sees the odd sequence.
   std::size_t i = 0;
   for (const auto& [address, region] : regions_) {
     if (region.id == 0) continue;
-    table.entries[i].begin.store(address, std::memory_order_relaxed);
-    table.entries[i].end.store(address + region.memory.size(), std::memory_order_relaxed);
-    table.entries[i].id.store(region.id, std::memory_order_relaxed);
+    table.entries[i].begin.store(address, std::memory_order_release);
+    table.entries[i].end.store(address + region.memory.size(), std::memory_order_release);
+    table.entries[i].id.store(region.id, std::memory_order_release);
     ++i;
   }
-  table.size.store(i, std::memory_order_relaxed);
+  table.size.store(i, std::memory_order_release);
   sequence_.fetch_add(1, std::memory_order_release);
 }
 
