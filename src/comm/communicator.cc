@@ -109,8 +109,7 @@ void Communicator::close(bool abort) {
     (void)HostStream::destroy(worker_);  // its calls' errors were told by async_error()
     worker_ = nullptr;
   }
-  const std::unique_lock run(running_, kLeave);
-  if (!run.owns_lock()) {
+  if (!running_.enter_until(Deadline::after(kLeave))) {
     // A call sits in the kernel and cannot be stopped: what it uses is left to it.
     log_warn("rank {}: a call did not leave within {} ms of the abort; its lanes are kept", rank_,
              kLeave.count());
@@ -124,6 +123,7 @@ void Communicator::close(bool abort) {
   control_.reset();  // first: the reactor asks the executor for progress until then
   executor_.reset();
   transports_.clear();
+  running_.leave();  // for calls that were queued: they see the state and go
 }
 
 void Communicator::announced(int from, Error error) {
@@ -174,9 +174,9 @@ Result<void> Communicator::check(const Call& call) const {
 }
 
 Result<Drive> Communicator::begin(std::span<const Call> calls) {
-  running_.lock();
+  running_.enter();
   const auto refuse = [this](Error error) {
-    running_.unlock();
+    running_.leave();
     return error;
   };
   if (state() == State::closed) {
@@ -195,7 +195,7 @@ Result<Drive> Communicator::begin(std::span<const Call> calls) {
 
 void Communicator::end(const Drive& drive) {
   drive.executor->finished.fetch_add(1, std::memory_order_relaxed);
-  running_.unlock();
+  running_.leave();
 }
 
 Result<void> Communicator::run(std::span<const Call> calls) {

@@ -2,7 +2,7 @@
 //
 // Threads: calls are issued by one thread at a time; async_error() and close() may come from any
 // thread at any time. Calls run one after the other, in issue order, on whichever thread drives
-// them (the caller's, a stream's worker); `running_` is held while one runs.
+// them (the caller's, a stream's worker); `running_` is entered while one runs.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,7 @@
 #include "bootstrap/control.hpp"
 #include "bootstrap/unique_id.hpp"
 #include "comm/facts.hpp"
+#include "comm/gate.hpp"
 #include "comm/turns.hpp"
 #include "comm/user_ops.hpp"
 #include "exec/rank_executor.hpp"
