@@ -40,7 +40,7 @@ void print_head(const Options& options, const Text& text, const Trainer& trainer
 void print_sample(const Options& options, Trainer& trainer) {
   if (options.sample.bytes == 0) return;
   const std::string text = sample(trainer.model(), trainer.parameters(), "\n", options.sample);
-  fmt::print("--- sample\n{}\n---\n", text);
+  fmt::print("--- sample\n{}\n---\n", printable(text));
 }
 
 int run(const Options& options) {

@@ -25,7 +25,40 @@ std::uint8_t draw(std::span<const float> logits, float temperature, double at) {
   return static_cast<std::uint8_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
+// The length of the UTF-8 sequence at `at` by its lead byte and continuation bytes; 0 if it is
+// none.
+std::size_t sequence_length(const std::string& text, std::size_t at) {
+  const auto lead = static_cast<unsigned char>(text[at]);
+  if (lead < 0x80) return 1;
+  std::size_t length = 0;  // 0xc0, 0xc1 and 0xf5 on never lead: overlong, or beyond Unicode
+  if (lead >= 0xc2) length = 2;
+  if (lead >= 0xe0) length = 3;
+  if (lead >= 0xf0) length = 4;
+  if (lead >= 0xf5) return 0;
+  if (at + length > text.size()) return 0;
+  for (std::size_t i = at + 1; i < at + length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
 }  // namespace
+
+std::string printable(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sequence_length(text, at);
+    const char c = text[at];
+    const bool control = length == 1 && (c < ' ' || c == 0x7f) && c != '\n' && c != '\t';
+    if (length == 0 || control) {
+      out += '?';
+    } else {
+      out += text.substr(at, length);
+    }
+    at += std::max<std::size_t>(1, length);
+  }
+  return out;
+}
 
 std::string sample(Model& model, std::span<const float> parameters, const std::string& prompt,
                    const SampleOptions& options) {

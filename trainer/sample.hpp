@@ -20,4 +20,7 @@ struct SampleOptions {
 std::string sample(Model& model, std::span<const float> parameters, const std::string& prompt,
                    const SampleOptions& options);
 
+// For a terminal: control characters, and bytes that are no UTF-8, become question marks.
+std::string printable(const std::string& text);
+
 }  // namespace gyre::train

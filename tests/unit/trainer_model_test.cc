@@ -160,6 +160,14 @@ TEST(Sample, IsTheSameForTheSameSeed) {
   EXPECT_EQ(first, sample(f.model, f.parameters, "The ", options));
 }
 
+TEST(Sample, PrintsOnlyWhatATerminalTakes) {
+  EXPECT_EQ(printable("a\tb\n"), "a\tb\n");
+  EXPECT_EQ(printable("caf\xc3\xa9"), "caf\xc3\xa9");
+  EXPECT_EQ(printable("\x1b[2J\x7f"), "?[2J?");
+  EXPECT_EQ(printable("\xc3"), "?");
+  EXPECT_EQ(printable("\xff\xc1x\xe2\x82y"), "??x??y");
+}
+
 TEST(Share, RefusesWhatCannotBeDivided) {
   Options options;
   options.batch = 12;
