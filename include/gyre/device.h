@@ -11,7 +11,8 @@
  * thread of its own (started by its first work). An error of queued work is kept by its stream and
  * returned by every later gyreStreamSynchronize and by the events recorded after it.
  *
- * After fork() the child's calls about inherited streams and events return gyreErrorForked. */
+ * In a child of fork() the host's streams and events are gone: calls about them return
+ * gyreErrorForked. */
 #ifndef GYRE_DEVICE_H_
 #define GYRE_DEVICE_H_
 
@@ -42,7 +43,7 @@ typedef enum {
   gyreErrorUnsupported = 5, /* this back-end does not provide the call */
   gyreErrorSystem = 6,      /* a system or driver call failed */
   gyreErrorWork = 7,        /* earlier work of the stream failed */
-  gyreErrorForked = 8       /* the object belongs to the parent of this process */
+  gyreErrorForked = 8       /* a call about streams or events in a child of fork() */
 } gyreResult;
 
 typedef struct gyreDevice* gyreDevice_t;
