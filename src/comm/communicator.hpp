@@ -150,8 +150,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::unique_ptr<RankExecutor> executor_;
   PlanFacts plan_facts_;
 
-  std::timed_mutex
-      running_;  // held while a call runs; guards launches_, programs_ and what it uses
+  Gate running_;  // entered while a call runs; guards launches_, programs_ and what it uses
   std::vector<Launch> launches_;
   std::vector<Mapping> aside_;  // inputs of all-to-alls in place; kept from call to call
   std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
