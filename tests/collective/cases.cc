@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -87,9 +88,9 @@ Sizes sizes_of(const Case& one, int rank, int world) {
   }
 }
 
-bool has_in_place(Kind kind) {
-  return kind != Kind::all_to_all && kind != Kind::all_to_all_v && kind != Kind::send_receive;
-}
+bool has_in_place(Kind kind) { return kind != Kind::all_to_all_v && kind != Kind::send_receive; }
+
+Source source_of(const Case& one, int world) { return {one.seed, one.type, one.op, world}; }
 
 struct Buffers {
   Guarded memory;  // the larger one, and the only one in place
@@ -104,8 +105,8 @@ Buffers make_buffers(const Case& one, int rank, int world) {
   const bool output_larger = sizes.output >= sizes.input;
   const std::size_t larger = std::max(sizes.input, sizes.output) * element;
   const std::size_t smaller = one.in_place ? 0 : std::min(sizes.input, sizes.output) * element;
-  Buffers buffers{Guarded(larger, one.offset, one.mapped),
-                  Guarded(smaller, one.offset, one.mapped)};
+  Buffers buffers{Guarded(larger, one.offset, one.memory),
+                  Guarded(smaller, one.offset, one.memory)};
   if (output_larger) {
     buffers.output = buffers.memory.data();
     buffers.input =
@@ -115,10 +116,9 @@ Buffers make_buffers(const Case& one, int rank, int world) {
     buffers.output =
         one.in_place ? buffers.input + sizes.output_in_input * element : buffers.other.data();
   }
-  for (std::uint64_t i = 0; i < sizes.input; ++i) {
-    store(buffers.input + i * element, one.type,
-          value_at(one.seed, rank, i, one.type, one.op, world));
-  }
+  std::vector<Value> given(sizes.input);
+  values(source_of(one, world), rank, 0, given);
+  store(given, one.type, buffers.input);
   return buffers;
 }
 
@@ -169,66 +169,86 @@ ncclResult_t issue(const Case& one, const LocalRank& local, int world, const Buf
   return ncclInternalError;
 }
 
-// What element `index` of the output of `rank` must be.
-double expected(const Case& one, int rank, int world, std::uint64_t index) {
-  const auto value = [&](int from, std::uint64_t at) {
-    return static_cast<double>(value_at(one.seed, from, at, one.type, one.op, world));
+// What the output of `rank` must be.
+std::vector<Value> expected(const Case& one, int rank, int world) {
+  const Source source = source_of(one, world);
+  const std::uint64_t r = static_cast<std::uint64_t>(rank), c = one.count;
+  std::vector<Value> wanted(sizes_of(one, rank, world).output);
+  // The next `count` elements are those of rank `from`, from its index `first` on.
+  std::size_t at = 0;
+  const auto take = [&](int from, std::uint64_t first, std::size_t count) {
+    values(source, from, first, std::span(wanted).subspan(at, count));
+    at += count;
   };
-  const std::uint64_t r = static_cast<std::uint64_t>(rank),
-                      c = std::max<std::uint64_t>(one.count, 1);
   switch (one.kind) {
     case Kind::all_reduce:
     case Kind::reduce:
-      return reduced(one.seed, index, one.type, one.op, world);
+      reduced(source, 0, wanted);
+      break;
+    case Kind::reduce_scatter:
+      reduced(source, r * c, wanted);
+      break;
+    case Kind::reduce_scatter_v:
+      reduced(source, rank_table(one, world).offsets[r], wanted);
+      break;
     case Kind::broadcast:
-      return value(one.root, index);
+      take(one.root, 0, c);
+      break;
+    case Kind::scatter:
+      take(one.root, r * c, c);
+      break;
+    case Kind::send_receive:
+      take((rank + world - 1) % world, 0, c);
+      break;
     case Kind::all_gather:
     case Kind::gather:
-      return value(static_cast<int>(index / c), index % c);
-    case Kind::reduce_scatter:
-      return reduced(one.seed, r * c + index, one.type, one.op, world);
+      for (int from = 0; at < wanted.size(); ++from) take(from, 0, c);
+      break;
     case Kind::all_to_all:
-      return value(static_cast<int>(index / c), r * c + index % c);
-    case Kind::scatter:
-      return value(one.root, r * c + index);
-    case Kind::send_receive:
-      return value((rank + world - 1) % world, index);
-    case Kind::reduce_scatter_v:
-      return reduced(one.seed, rank_table(one, world).offsets[r] + index, one.type, one.op, world);
-    case Kind::all_gather_v:
-    case Kind::all_to_all_v: {
-      const bool gather = one.kind == Kind::all_gather_v;
-      const Table table = gather ? rank_table(one, world) : receive_table(one, rank, world);
-      std::size_t from = 0;
-      while (index >= table.offsets[from] + table.counts[from]) ++from;
-      const std::uint64_t within = index - table.offsets[from];
-      const int sender = static_cast<int>(from);
-      return value(sender, gather ? within : send_table(one, sender, world).offsets[r] + within);
+      for (int from = 0; at < wanted.size(); ++from) take(from, r * c, c);
+      break;
+    case Kind::all_gather_v: {
+      const Table table = rank_table(one, world);
+      for (int from = 0; from < world; ++from) {
+        take(from, 0, table.counts[static_cast<std::size_t>(from)]);
+      }
+      break;
     }
+    case Kind::all_to_all_v:
+      for (int from = 0; from < world; ++from) {
+        const Table sent = send_table(one, from, world);
+        take(from, sent.offsets[r], sent.counts[r]);
+      }
+      break;
   }
-  return 0;
+  return wanted;
+}
+
+// The index of the first element that differs, or -1.
+std::ptrdiff_t first_difference(std::span<const Value> wanted, ncclDataType_t type,
+                                const std::byte* found) {
+  const std::size_t element = size_of(type);
+  std::vector<std::byte> bytes(wanted.size() * element);
+  store(wanted, type, bytes.data());
+  if (bytes.empty() || std::memcmp(bytes.data(), found, bytes.size()) == 0) return -1;
+  const auto differs = std::mismatch(bytes.begin(), bytes.end(), found).first;
+  return (differs - bytes.begin()) / static_cast<std::ptrdiff_t>(element);
 }
 
 std::string compare(const Case& one, int rank, int world, const Buffers& buffers) {
-  const std::size_t element = size_of(one.type);
-  const Sizes sizes = sizes_of(one, rank, world);
-  std::byte wanted[8];
-  for (std::uint64_t i = 0; i < sizes.output; ++i) {
-    store(wanted, one.type, expected(one, rank, world, i));
-    if (std::memcmp(buffers.output + i * element, wanted, element) != 0) {
-      return fmt::format("rank {}: element {} of {} is wrong (expected {})", rank, i, sizes.output,
-                         expected(one, rank, world, i));
-    }
+  const std::vector<Value> wanted = expected(one, rank, world);
+  if (const auto wrong = first_difference(wanted, one.type, buffers.output); wrong >= 0) {
+    return fmt::format("rank {}: element {} of {} is wrong (expected {})", rank, wrong,
+                       wanted.size(), static_cast<int>(wanted[static_cast<std::size_t>(wrong)]));
   }
   if (!buffers.memory.intact() || !buffers.other.intact()) {
     return fmt::format("rank {}: bytes outside the buffers were written", rank);
   }
   if (one.in_place) return "";
-  for (std::uint64_t i = 0; i < sizes.input; ++i) {
-    store(wanted, one.type, value_at(one.seed, rank, i, one.type, one.op, world));
-    if (std::memcmp(buffers.input + i * element, wanted, element) != 0) {
-      return fmt::format("rank {}: element {} of the input was changed", rank, i);
-    }
+  std::vector<Value> given(sizes_of(one, rank, world).input);
+  values(source_of(one, world), rank, 0, given);
+  if (const auto wrong = first_difference(given, one.type, buffers.input); wrong >= 0) {
+    return fmt::format("rank {}: element {} of the input was changed", rank, wrong);
   }
   return "";
 }
@@ -249,10 +269,11 @@ bool reduces(Kind kind) {
 }
 
 std::string describe(const Case& one) {
+  constexpr const char* kMemories[] = {"", " mapped", " at a page's edge"};
   return fmt::format("{} {} {} count {} root {} {}{} offset {} seed {}", name_of(one.kind),
                      name_of(one.type), name_of(one.op), one.count, one.root,
-                     one.in_place ? "in place" : "out of place", one.mapped ? " mapped" : "",
-                     one.offset, one.seed);
+                     one.in_place ? "in place" : "out of place",
+                     kMemories[static_cast<int>(one.memory)], one.offset, one.seed);
 }
 
 std::string run_case(const Case& given, const LocalRanks& local) {
@@ -265,7 +286,8 @@ std::string run_case(const Case& given, const LocalRanks& local) {
     ncclRedOp_t op = static_cast<ncclRedOp_t>(one.op);
     if (reduces(one.kind) && one.op == Op::premulsum) {
       std::byte factor[8];
-      store(factor, one.type, factor_of(rank.rank));
+      const auto whole = static_cast<Value>(factor_of(rank.rank));
+      store(std::span(&whole, 1), one.type, factor);
       if (ncclRedOpCreatePreMulSum(&op, factor, one.type, ncclScalarHostImmediate, rank.comm) !=
           ncclSuccess) {
         return std::string("creating premulsum: ") + ncclGetLastError(nullptr);

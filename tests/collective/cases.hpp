@@ -34,7 +34,7 @@ struct Case {
   std::uint64_t count = 0;
   int root = 0;
   bool in_place = false;
-  bool mapped = false;  // buffers from ncclMemAlloc
+  Memory memory = Memory::plain;
   std::size_t offset = 0;
   std::uint64_t seed = 0;
 };

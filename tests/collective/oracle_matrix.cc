@@ -63,11 +63,11 @@ std::vector<Case> cases_for(int world, std::uint64_t seed) {
     for (const std::uint64_t count :
          {0U, 1U, 2U, 3U, 5U, 7U, 8U, 63U, 65U, 1023U, 4099U, 65537U, 300007U}) {
       for (const bool in_place : {false, true}) {
-        for (const bool mapped : {false, true}) {
+        for (const Memory memory : {Memory::plain, Memory::mapped}) {
           add({.kind = static_cast<Kind>(kind),
                .count = count,
                .in_place = in_place,
-               .mapped = mapped});
+               .memory = memory});
         }
       }
     }

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace gyre::test {
 
@@ -18,15 +18,27 @@ std::size_t size_of(ncclDataType_t type);
 const char* name_of(ncclDataType_t type);
 const char* name_of(Op op);
 
-// The whole number that element `index` of rank `rank` holds in case `seed`.
-int value_at(std::uint64_t seed, int rank, std::uint64_t index, ncclDataType_t type, Op op,
-             int world);
+// What the values of one call depend on.
+struct Source {
+  std::uint64_t seed = 0;
+  ncclDataType_t type = ncclFloat32;
+  Op op = Op::sum;
+  int world = 1;
+};
+
+// A value as a test computes with it; every input and result is a whole number in its range.
+using Value = std::int8_t;
+
+// The elements of `rank` from index `first` on.
+void values(const Source& source, int rank, std::uint64_t first, std::span<Value> out);
 // The factor of a rank for premulsum: 1 or 2.
 int factor_of(int rank);
-// Writes a whole number as an element.
-void store(std::byte* at, ncclDataType_t type, double value);
+// The oracle: what the reduction over all ranks must be, from index `first` on.
+void reduced(const Source& source, std::uint64_t first, std::span<Value> out);
 
-// The 20-line oracle: what element `index` of the reduction over all ranks must be.
-double reduced(std::uint64_t seed, std::uint64_t index, ncclDataType_t type, Op op, int world);
+// Writes whole numbers as elements.
+void store(std::span<const Value> from, ncclDataType_t type, std::byte* at);
+// The same for one number, which may be a fraction if the type has it exactly.
+void store(double number, ncclDataType_t type, std::byte* at);
 
 }  // namespace gyre::test
