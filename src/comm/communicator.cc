@@ -143,8 +143,14 @@ void Communicator::left(int rank) {
 
 ProgressCounts Communicator::progress() {
   if (state() == State::opening || executor_ == nullptr) return {};
-  return {executor_->entered.load(std::memory_order_relaxed),
-          executor_->finished.load(std::memory_order_relaxed)};
+  ProgressCounts counts;
+  counts.entered = executor_->entered.load(std::memory_order_relaxed);
+  counts.finished = executor_->finished.load(std::memory_order_relaxed);
+  const std::uint64_t stamp = latest_stamp_.load(std::memory_order_seq_cst);
+  counts.call = latest_tag_.load(std::memory_order_seq_cst);
+  const bool steady = latest_stamp_.load(std::memory_order_seq_cst) == stamp;
+  counts.stamp = steady ? stamp : 0;
+  return counts;
 }
 
 Result<void> Communicator::check(const Call& call) const {

@@ -122,9 +122,11 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   void compose_collective(const Call& call, Launch& launch);
   void compose_all_to_all_v(const Call& call, Launch& launch);
   Result<void> compose_messages(std::span<const Call> calls, Launch& launch);
-  void add_message(const Call& message, CallTag tag, Launch& launch);
+  void compose_agreement(const Call& call, Launch& launch);
+  void count_collective(const Call& call);
+  void add_message(const Call& message, CallTag tag, std::uint64_t number, Launch& launch);
   void add_self_copy(const Call& send, const Call& receive, Launch& launch);
-  Work work_of(const Call& call, CallTag tag) const;
+  Work work_of(const Call& call, CallTag tag, std::uint64_t number) const;
   const Program& program_for(const Call& call, Algorithm algorithm);
 
   const int rank_;
@@ -138,6 +140,10 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   UserOps user_ops_;
   Turns turns_;
   std::uint64_t splits_ = 0;
+  std::uint64_t collectives_ = 0;  // issued so far; guarded by running_
+  // The latest collective, for a rank that waits for this one; the stamp is 0 while it changes.
+  std::atomic<std::uint64_t> latest_stamp_{0};
+  std::atomic<std::uint32_t> latest_tag_{0};
   std::atomic<int> background_{0};
 
   Fd bell_segment_;

@@ -28,6 +28,9 @@ bool is_empty(const Call& call) {
   return std::all_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n == 0; });
 }
 
+// The number of messages, which have no place in the order of collectives.
+constexpr std::uint64_t kNoNumber = 0;
+
 Layout one_block(std::uint64_t count, std::uint64_t slice) {
   Layout layout;
   layout.kind = Layout::Kind::blocked;
@@ -39,7 +42,7 @@ Layout one_block(std::uint64_t count, std::uint64_t slice) {
 
 }  // namespace
 
-Work Communicator::work_of(const Call& call, CallTag tag) const {
+Work Communicator::work_of(const Call& call, CallTag tag, std::uint64_t number) const {
   Work work;
   work.input = call.input;
   work.output = call.output;
@@ -50,7 +53,7 @@ Work Communicator::work_of(const Call& call, CallTag tag) const {
   work.fold.ranks = world_;
   work.reducing = reduces(call.kind);
   work.tag = tag;
-  work.count = call.count;
+  work.stamp = CallStamp::of(call.count, number);
   return work;
 }
 
@@ -65,7 +68,7 @@ const Program& Communicator::program_for(const Call& call, Algorithm algorithm) 
 void Communicator::compose_collective(const Call& call, Launch& launch) {
   const Plan plan = make_plan(call, rank_, plan_facts_);
   const Program& program = program_for(call, plan.algorithm);
-  Work work = work_of(call, CallTag::of(call));
+  Work work = work_of(call, CallTag::of(call), collectives_);
   work.program = &program;
   work.tiles = plan.tiles;
   work.input_layout = plan.input;
@@ -79,10 +82,11 @@ void Communicator::compose_collective(const Call& call, Launch& launch) {
   }
 }
 
-void Communicator::add_message(const Call& message, CallTag tag, Launch& launch) {
+void Communicator::add_message(const Call& message, CallTag tag, std::uint64_t number,
+                               Launch& launch) {
   launch.programs.push_back(
       build_program(message.kind, Algorithm::pairwise, rank_, world_, message.root));
-  Work work = work_of(message, tag);
+  Work work = work_of(message, tag, number);
   work.program = &launch.programs.back();
   work.input_layout = work.output_layout =
       one_block(message.count, largest_slice(message.type, plan_facts_.slot_bytes));
@@ -93,7 +97,7 @@ void Communicator::add_message(const Call& message, CallTag tag, Launch& launch)
 void Communicator::add_self_copy(const Call& send, const Call& receive, Launch& launch) {
   if (send.count == 0) return;
   launch.programs.push_back(build_program(CallKind::all_gather, Algorithm::pairwise, 0, 1, 0));
-  Work work = work_of(send, CallTag::of(send));
+  Work work = work_of(send, CallTag::of(send), kNoNumber);
   work.output = receive.output;
   work.program = &launch.programs.back();
   work.input_layout = work.output_layout =
@@ -120,7 +124,9 @@ Result<void> Communicator::compose_messages(std::span<const Call> calls, Launch&
     for (const auto& messages : by_peer) {
       if (messages.empty()) continue;
       launch.open_chain();
-      for (const Call* message : messages) add_message(*message, CallTag::of(*message), launch);
+      for (const Call* message : messages) {
+        add_message(*message, CallTag::of(*message), kNoNumber, launch);
+      }
     }
   }
   if (sends_to_self.size() != receives_from_self.size()) {
@@ -166,9 +172,9 @@ void Communicator::compose_all_to_all_v(const Call& call, Launch& launch) {
     const std::size_t to = (static_cast<std::size_t>(rank_) + round) % world;
     const std::size_t from = (static_cast<std::size_t>(rank_) + world - round) % world;
     launch.open_chain();
-    add_message(message(CallKind::send, to), tag, launch);
+    add_message(message(CallKind::send, to), tag, collectives_, launch);
     launch.open_chain();
-    add_message(message(CallKind::receive, from), tag, launch);
+    add_message(message(CallKind::receive, from), tag, collectives_, launch);
   }
   const auto self = static_cast<std::size_t>(rank_);
   add_self_copy(message(CallKind::send, self), message(CallKind::receive, self), launch);
@@ -197,6 +203,36 @@ Result<Call> Communicator::copied_aside(const Call& call, std::size_t index) {
   return aside;
 }
 
+// Every collective takes part in the count, even one about nothing.
+void Communicator::count_collective(const Call& call) {
+  ++collectives_;
+  const CallTag tag = CallTag::of(call);
+  // Readers on other threads take the pair only if the stamp is the same before and after.
+  latest_stamp_.store(0, std::memory_order_seq_cst);
+  latest_tag_.store(tag.value, std::memory_order_seq_cst);
+  latest_stamp_.store(CallStamp::of(call.count, collectives_).value, std::memory_order_seq_cst);
+}
+
+// Checked mode: before the call every rank sends every other an empty slot, whose header shows what
+// it is about to do. Who differs is found before any buffer is touched.
+void Communicator::compose_agreement(const Call& call, Launch& launch) {
+  Call exchange;
+  exchange.kind = CallKind::all_gather;
+  Work work = work_of(call, CallTag::of(call), collectives_);
+  work.input = nullptr;
+  work.output = nullptr;
+  work.reducing = false;
+  const Program& program = program_for(exchange, Algorithm::direct);
+  work.program = &program;
+  work.input_layout = work.output_layout = one_block(0, 1);
+  work.output_layout.chunks = static_cast<std::uint32_t>(world_);
+  for (int strand = 0; strand < program.strand_count; ++strand) {
+    work.strand = strand;
+    launch.open_chain();
+    launch.add(work);
+  }
+}
+
 Launch& Communicator::next_launch(std::size_t& used) {
   if (used == launches_.size()) launches_.emplace_back();
   Launch& launch = launches_[used++];
@@ -212,7 +248,11 @@ Result<std::size_t> Communicator::compose(std::span<const Call> calls) {
   for (const Call& call : calls) {
     if (is_message(call)) {
       messages = true;
-    } else if (is_all_to_all(call)) {
+      continue;
+    }
+    count_collective(call);
+    if (settings_.check) compose_agreement(call, next_launch(used));
+    if (is_all_to_all(call)) {
       const bool aside = call.input == call.output && call.input != nullptr;
       GYRE_TRY_ASSIGN(const Call one, aside ? copied_aside(call, in_place++) : Result<Call>(call));
       if (one.kind == CallKind::all_to_all_v) {
