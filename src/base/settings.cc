@@ -305,7 +305,10 @@ Result<void> check_together(const Settings& settings) {
 Result<Settings> parse_settings(std::span<const NamedValue> environment) {
   Settings settings;
   std::vector<bool> seen(table().size());
-  for (const auto& [name, value] : environment) {
+  for (const NamedValue& given : environment) {
+    // Not a structured binding: clang 14 refuses to capture one.
+    const auto& name = given.first;
+    const auto& value = given.second;
     const auto entry = std::find_if(table().begin(), table().end(),
                                     [&](const Entry& e) { return e.name == name; });
     if (entry == table().end()) {
