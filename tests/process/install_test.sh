@@ -6,7 +6,7 @@ build=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-DESTDIR= cmake --install "$build" --prefix "$work/first" >"$work/install.log"
+DESTDIR='' cmake --install "$build" --prefix "$work/first" >"$work/install.log"
 # Nothing of the package may remember where it was installed.
 mv "$work/first" "$work/prefix"
 prefix=$work/prefix
