@@ -168,10 +168,11 @@ void Hub::on_answer(int rank, std::uint64_t sequence, const AnswerMessage& answe
   std::vector<std::uint64_t> done;
   for (auto& [id, question] : questions_) {
     question.answers[static_cast<std::size_t>(rank)] = answer;
-    const bool waits = std::any_of(members_.begin(), members_.end(), [&](const Member& m) {
-      const auto index = static_cast<std::size_t>(&m - members_.data());
-      return m.presence == Presence::present && !question.answers[index].answered;
-    });
+    const bool waits =
+        std::any_of(members_.begin(), members_.end(), [&, &question = question](const Member& m) {
+          const auto index = static_cast<std::size_t>(&m - members_.data());
+          return m.presence == Presence::present && !question.answers[index].answered;
+        });
     if (!waits) done.push_back(id);
   }
   for (const std::uint64_t id : done) finish_question(id);

@@ -119,7 +119,7 @@ TEST(ShmMessage, RefusesWrongSizesAndMagic) {
   shm::Message message;
   std::vector<Fd> descriptors;
   EXPECT_EQ(*shm::receive_message(right, message, descriptors), shm::Received::nothing);
-  const auto refuses = [&](const void* data, std::size_t bytes) {
+  const auto refuses = [&, &left = left, &right = right](const void* data, std::size_t bytes) {
     EXPECT_EQ(::send(left.get(), data, bytes, 0), static_cast<ssize_t>(bytes));
     return !shm::receive_message(right, message, descriptors);
   };
