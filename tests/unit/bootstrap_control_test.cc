@@ -159,7 +159,7 @@ TEST(Control, ALostRankIsReportedEverywhereWithinASecond) {
       EXPECT_NE(all.error().text.find(fmt::format("rank {}", victim)), std::string::npos)
           << all.error().text;
     }
-    EXPECT_LT(seconds_since(start), 1.0);
+    EXPECT_LT(seconds_since(start), test::allowed(1.0));
   }
 }
 
@@ -201,7 +201,7 @@ TEST(Control, AnAbortEndsTheWaitAtOnce) {
   raiser.join();
   ASSERT_FALSE(all);
   EXPECT_EQ(all.status(), Status::aborted);
-  EXPECT_LT(seconds_since(start), 1.0);
+  EXPECT_LT(seconds_since(start), test::allowed(1.0));
 }
 
 TEST(Control, AsksEveryRankForItsProgress) {
@@ -224,7 +224,7 @@ TEST(Control, AsksEveryRankForItsProgress) {
       EXPECT_EQ(one.finished, static_cast<std::uint64_t>(rank));
     }
     // All answered, so nobody waited for the patience to run out.
-    EXPECT_LT(seconds_since(start), 5.0);
+    EXPECT_LT(seconds_since(start), test::allowed(5.0));
   }
   star.kill(2);
   ASSERT_TRUE(eventually([&] { return !star.recorder(0).losses().empty(); }));
@@ -276,14 +276,18 @@ TEST(Control, OpenEndsAtTheDeadlineWithoutAHub) {
 
 TEST(Control, NothingIsLeftBehind) {
   std::size_t descriptors = 0;
+  std::size_t threads = 0;
   for (int round = 0; round < 200; ++round) {
-    if (round == 50) descriptors = test::open_descriptors();
+    if (round == 50) {
+      descriptors = test::open_descriptors();
+      threads = test::running_threads();
+    }
     Star star(4);
     star.expect_gather("round");
   }
   EXPECT_TRUE(eventually([&] { return test::open_descriptors() <= descriptors; }))
       << test::open_descriptors() << " descriptors after, " << descriptors << " before";
-  EXPECT_LE(test::running_threads(), 2U);
+  EXPECT_TRUE(test::eventually([&] { return test::running_threads() <= threads; }));
 }
 
 }  // namespace

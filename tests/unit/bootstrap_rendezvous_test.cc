@@ -54,7 +54,7 @@ TEST(Rendezvous, SixtyFourRanksInLessThanASecond) {
   const UniqueId id = new_id();
   const auto start = Clock::now();
   expect_everyone_meets(id, 64);
-  EXPECT_LT(seconds_since(start), 1.0);
+  EXPECT_LT(seconds_since(start), test::allowed(1.0));
 }
 
 TEST(Rendezvous, LargestFacts) {
@@ -85,7 +85,7 @@ TEST(Rendezvous, MissingRanksAreNamedOnEveryRankThatCame) {
     EXPECT_NE(all.error().text.find("ranks 3-5 of 6"), std::string::npos) << all.error().text;
   });
   EXPECT_GE(seconds_since(start), 0.29);
-  EXPECT_LT(seconds_since(start), 2.0);
+  EXPECT_LT(seconds_since(start), test::allowed(2.0));
   // A rank that comes too late hears the same; a new id works.
   const auto late = meet(id, 5, 6, Deadline::after(milliseconds(5'000)));
   ASSERT_FALSE(late);
@@ -108,7 +108,7 @@ TEST(Rendezvous, AFailedRanksReasonReachesAll) {
     EXPECT_NE(all.error().text.find("rank 3"), std::string::npos) << all.error().text;
     EXPECT_NE(all.error().text.find("out of memory for lanes"), std::string::npos);
   });
-  EXPECT_LT(seconds_since(start), 3.0);
+  EXPECT_LT(seconds_since(start), test::allowed(3.0));
   expect_everyone_meets(new_id(), 4);
 }
 
@@ -134,7 +134,7 @@ TEST(Rendezvous, ARankThatDiesEndsTheOthersToo) {
     EXPECT_NE(all.error().text.find("rank 2 (host h, pid 12)"), std::string::npos)
         << all.error().text;
   });
-  EXPECT_LT(seconds_since(start), 2.0);
+  EXPECT_LT(seconds_since(start), test::allowed(2.0));
 }
 
 TEST(Rendezvous, AnAbortEndsTheWaitAtOnce) {
@@ -144,7 +144,7 @@ TEST(Rendezvous, AnAbortEndsTheWaitAtOnce) {
   const auto start = Clock::now();
   EXPECT_EQ(meet(id, 0, 3, Deadline::never(), &abort).status(), Status::aborted);
   raiser.join();
-  EXPECT_LT(seconds_since(start), 1.0);
+  EXPECT_LT(seconds_since(start), test::allowed(1.0));
 }
 
 TEST(Rendezvous, TwoProcessesOfOneRankAreNamed) {
@@ -204,7 +204,7 @@ TEST(Rendezvous, AnUnknownRootEndsAtTheDeadline) {
   ASSERT_FALSE(all);
   EXPECT_EQ(all.status(), Status::timeout);
   EXPECT_NE(all.error().text.find("127.0.0.1"), std::string::npos) << all.error().text;
-  EXPECT_LT(seconds_since(start), 1.0);
+  EXPECT_LT(seconds_since(start), test::allowed(1.0));
 }
 
 // A signal every millisecond, its handler without SA_RESTART: every call sees EINTR.
@@ -227,18 +227,18 @@ TEST(Rendezvous, ManyAtOnceDoNotDisturbEachOther) {
 
 TEST(Rendezvous, NothingIsLeftBehind) {
   expect_everyone_meets(new_id(), 4);
-  ASSERT_TRUE(test::eventually([] { return test::running_threads() <= 2; }));
   std::size_t descriptors = 0;
+  std::size_t threads = 0;
   for (int round = 0; round < 200; ++round) {
     if (round == 50) {
-      ::poll(nullptr, 0, 0);
       descriptors = test::open_descriptors();
+      threads = test::running_threads();
     }
     expect_everyone_meets(new_id(), 4);
   }
   EXPECT_TRUE(test::eventually([&] { return test::open_descriptors() <= descriptors; }))
       << test::open_descriptors() << " descriptors after, " << descriptors << " before";
-  EXPECT_LE(test::running_threads(), 2U);
+  EXPECT_TRUE(test::eventually([&] { return test::running_threads() <= threads; }));
 }
 
 }  // namespace

@@ -51,6 +51,21 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// A bound in seconds for this build: sanitizers slow everything down.
+constexpr double allowed(double seconds) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  return 8 * seconds;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+  return 8 * seconds;
+#else
+  return seconds;
+#endif
+#else
+  return seconds;
+#endif
+}
+
 inline std::size_t entries_of(const char* folder) {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
