@@ -35,7 +35,20 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wno-interference-size>)
 endif()
 target_compile_options(gyre_flags INTERFACE $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:1>>:-Wno-error>)
-target_compile_definitions(gyre_flags INTERFACE GYRE_NO_CUDA GYRE_NO_HIP)
+# Our own code needs no vendor headers, and CUDA's would cost every file a second; the presets cuda and
+# hip compile the tree with them, as a client's program does.
+set(GYRE_VENDOR_HEADERS "none" CACHE STRING "Headers that nccl.h is compiled with: none, cuda, hip")
+if(GYRE_VENDOR_HEADERS STREQUAL "cuda")
+  find_package(CUDAToolkit REQUIRED)
+  target_include_directories(gyre_flags SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_definitions(gyre_flags INTERFACE GYRE_NO_HIP)
+elseif(GYRE_VENDOR_HEADERS STREQUAL "hip")
+  find_path(GYRE_HIP_INCLUDE hip/hip_runtime_api.h REQUIRED)
+  target_include_directories(gyre_flags SYSTEM INTERFACE ${GYRE_HIP_INCLUDE})
+  target_compile_definitions(gyre_flags INTERFACE GYRE_NO_CUDA __HIP_PLATFORM_AMD__)
+else()
+  target_compile_definitions(gyre_flags INTERFACE GYRE_NO_CUDA GYRE_NO_HIP)
+endif()
 target_include_directories(gyre_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src"
   "${PROJECT_SOURCE_DIR}/include")
 # fmt's code is compiled once, into our own libraries: see the file.
