@@ -31,7 +31,8 @@ class SoloControl final : public Control {
   void goodbye() override {}
   Result<std::vector<Progress>> ask_progress(milliseconds, const AbortState*) override {
     const ProgressCounts counts = events_->progress();
-    return std::vector<Progress>{{0, true, counts.entered, counts.finished}};
+    return std::vector<Progress>{
+        {0, true, counts.entered, counts.finished, counts.call, counts.stamp}};
   }
 
  private:
@@ -59,8 +60,8 @@ class StarControl final : public Control {
     GYRE_TRY_ASSIGN(const auto answers, spoke_->ask(patience, abort));
     std::vector<Progress> progress;
     for (const AnswerMessage& answer : answers) {
-      progress.push_back(
-          {static_cast<int>(progress.size()), answer.answered, answer.entered, answer.finished});
+      progress.push_back({static_cast<int>(progress.size()), answer.answered, answer.entered,
+                          answer.finished, answer.call, answer.stamp});
     }
     return progress;
   }

@@ -19,10 +19,13 @@
 
 namespace gyre {
 
-// How many operations a rank has entered and finished.
+// How many operations a rank has entered and finished, and its latest collective (CallTag and
+// CallStamp; a stamp of 0: none, or not known).
 struct ProgressCounts {
   std::uint64_t entered = 0;
   std::uint64_t finished = 0;
+  std::uint32_t call = 0;
+  std::uint64_t stamp = 0;
 };
 
 // Told of the other ranks. All are called on the reactor's thread and must not block; none is
@@ -71,6 +74,8 @@ class Control {
     bool answered = false;
     std::uint64_t entered = 0;
     std::uint64_t finished = 0;
+    std::uint32_t call = 0;
+    std::uint64_t stamp = 0;
   };
   // Asks every rank how far it is; their reactors answer even while their user threads compute. A
   // stopped process does not answer within `patience`. By rank. If the hub itself does not answer:

@@ -107,6 +107,8 @@ std::vector<std::byte> encode(const std::vector<AnswerMessage>& answers) {
     writer.number(static_cast<std::uint8_t>(answer.answered ? 1 : 0));
     writer.number(answer.entered);
     writer.number(answer.finished);
+    writer.number(answer.call);
+    writer.number(answer.stamp);
   }
   return writer.take();
 }
@@ -122,6 +124,8 @@ Result<std::vector<AnswerMessage>> decode_answers(std::span<const std::byte> pay
     answer.answered = answered == 1;
     answer.entered = reader.number<std::uint64_t>();
     answer.finished = reader.number<std::uint64_t>();
+    answer.call = reader.number<std::uint32_t>();
+    answer.stamp = reader.number<std::uint64_t>();
     answers.push_back(answer);
   }
   if (!reader.complete()) return malformed("answers");

@@ -53,6 +53,8 @@ struct AnswerMessage {
   bool answered = false;
   std::uint64_t entered = 0;
   std::uint64_t finished = 0;
+  std::uint32_t call = 0;
+  std::uint64_t stamp = 0;
 
   bool operator==(const AnswerMessage&) const = default;
 };

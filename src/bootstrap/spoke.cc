@@ -174,7 +174,8 @@ void Spoke::on_frame(Frame frame) {
 
 void Spoke::answer(std::uint64_t sequence) {
   const ProgressCounts counts = events_ != nullptr ? events_->progress() : ProgressCounts{};
-  const std::vector<AnswerMessage> answers = {{true, counts.entered, counts.finished}};
+  const std::vector<AnswerMessage> answers = {
+      {true, counts.entered, counts.finished, counts.call, counts.stamp}};
   if (connection_) connection_->send(encode(FrameType::answer, sequence, encode(answers)));
 }
 

@@ -114,6 +114,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   void make_executor();
   Result<void> ready_or_fail(Result<void> result);
   std::string who_is_late();
+  std::optional<Error> disagreement();
 
   // compose.cc: calls to launches
   Result<std::size_t> compose(std::span<const Call> calls);

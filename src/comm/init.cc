@@ -11,6 +11,7 @@
 #include "base/process.hpp"
 #include "bootstrap/rendezvous.hpp"
 #include "comm/communicator.hpp"
+#include "exec/describe.hpp"
 #include "transport/registry.hpp"
 
 namespace gyre {
@@ -21,6 +22,8 @@ constexpr unsigned kSweepsPerMicrosecond = 20;
 // With more ranks than cores the peer we wait for may need this very core.
 constexpr unsigned kCrowdedSpins = 16;
 constexpr milliseconds kLatePatience{500};
+// The questioner's lanes rest while it waits for the answers.
+constexpr milliseconds kAnswerPatience{100};
 
 std::vector<std::byte> to_bytes(std::uint64_t value) {
   std::vector<std::byte> bytes(sizeof value);
@@ -252,7 +255,29 @@ void Communicator::make_executor() {
     if (control_ != nullptr) control_->announce(error);
   };
   config.who_is_late = [this] { return who_is_late(); };
+  config.disagreement = [this] { return disagreement(); };
   executor_ = std::make_unique<RankExecutor>(std::move(config));
+}
+
+// Another rank whose collective of the same number is another call than this rank's.
+std::optional<Error> Communicator::disagreement() {
+  if (world_ == 1) return std::nullopt;
+  const auto ranks = control_->ask_progress(kAnswerPatience, &abort_);
+  if (!ranks) return std::nullopt;
+  const CallStamp own{latest_stamp_.load(std::memory_order_relaxed)};
+  const CallTag tag{latest_tag_.load(std::memory_order_relaxed)};
+  for (const Control::Progress& one : *ranks) {
+    const CallStamp theirs{one.stamp};
+    if (!one.answered || one.stamp == 0 || theirs.number() != own.number()) continue;
+    if (one.call == tag.value && one.stamp == own.value) continue;
+    return Error{
+        Status::invalid_usage,
+        fmt::format("ranks disagree about a call: rank {} is in {}, rank {} in {}; every "
+                    "rank must issue the same calls with the same count, type, operation "
+                    "and root",
+                    rank_, describe(tag, own), one.rank, describe(CallTag{one.call}, theirs))};
+  }
+  return std::nullopt;
 }
 
 // The ranks that do not answer, else those that have entered the fewest calls.

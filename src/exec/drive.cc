@@ -40,10 +40,10 @@ bool sweep_all(std::span<Drive> drives) {
   return moved;
 }
 
-void check_all(std::span<Drive> drives, Clock::time_point since) {
+void check_all(std::span<Drive> drives, const RankExecutor::Wait& wait) {
   for (Drive& drive : drives) {
     if (finished(drive)) continue;
-    auto alive = drive.executor->check_faults(drive.launches[drive.at], since, drive.doing);
+    auto alive = drive.executor->check_faults(drive.launches[drive.at], wait, drive.doing);
     if (!alive) drive.result = std::move(alive).error();
   }
 }
@@ -82,17 +82,23 @@ bool all_finished(std::span<Drive> drives) {
 }  // namespace
 
 void drive(std::span<Drive> drives) {
-  const Clock::time_point since = Clock::now();
+  RankExecutor::Wait wait{Clock::now(), Clock::now()};
+  bool moved = false;
   unsigned spins = 0;
   for (const Drive& one : drives) spins = std::max(spins, one.executor->spins());
   unsigned idle = 0;
   while (!all_finished(drives)) {
     if (sweep_all(drives)) {
       idle = 0;
+      moved = true;
       continue;
     }
     ++idle;
-    if (idle % kFaultCheckInterval == 0 || idle > spins) check_all(drives, since);
+    if (idle % kFaultCheckInterval == 0 || idle > spins) {
+      if (moved) wait.quiet = Clock::now();
+      moved = false;
+      check_all(drives, wait);
+    }
     if (idle <= spins) {
       cpu_relax();
     } else if (idle <= spins + kYields) {

@@ -13,6 +13,13 @@ namespace gyre {
 // say). Reused from call to call so that a steady state allocates nothing.
 class Launch {
  public:
+  Launch() = default;
+  // Never copied: runs point into `programs`, and a deque keeps its elements in place when moved.
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+  Launch(Launch&&) = default;
+  Launch& operator=(Launch&&) = default;
+
   struct Chain {
     std::size_t next = 0;  // index of the strand at work
     std::size_t end = 0;

@@ -10,6 +10,11 @@ namespace {
 // A rank that waits for a live rank which in turn waits for a dead one learns of it from that rank;
 // this bounds the wait if the rank between is busy elsewhere and never enters the call.
 constexpr milliseconds kIndirectLossPatience{1000};
+// Ranks in different calls may wait for each other without ever exchanging a slot that shows it
+// (one takes the root for another, say). After this long without a move the others are asked, then
+// again at this interval; peers that are merely late answer and cost nothing.
+constexpr milliseconds kQuietBeforeQuestion{500};
+constexpr milliseconds kQuestionInterval{2000};
 }  // namespace
 
 RankExecutor::RankExecutor(Config config)
@@ -77,7 +82,7 @@ Error RankExecutor::fault(Error error) {
   return config_.abort->reason();
 }
 
-Result<void> RankExecutor::check_faults(const Launch& launch, Clock::time_point since,
+Result<void> RankExecutor::check_faults(const Launch& launch, const Wait& wait,
                                         std::string_view doing) {
   if (config_.abort->raised()) return config_.abort->reason();
   if (config_.peers->changed()) {
@@ -101,7 +106,12 @@ Result<void> RankExecutor::check_faults(const Launch& launch, Clock::time_point 
       return fault(config_.peers->loss_of(*peer, doing));
     }
   }
-  if (config_.timeout.count() > 0 && Clock::now() - since > config_.timeout) {
+  const Clock::time_point now = Clock::now();
+  if (now - wait.quiet > kQuietBeforeQuestion && now >= next_question_) {
+    next_question_ = now + kQuestionInterval;
+    if (auto error = config_.disagreement()) return fault(*std::move(error));
+  }
+  if (config_.timeout.count() > 0 && now - wait.since > config_.timeout) {
     return fault({Status::timeout,
                   fmt::format("{} on rank {} did not end within GYRE_TIMEOUT ({} ms): {}", doing,
                               config_.rank, config_.timeout.count(), config_.who_is_late())});

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,14 +36,20 @@ class RankExecutor {
     std::function<void(const Error&)> announce;
     // Finds out who is late when the timeout has passed; "" if nobody can tell.
     std::function<std::string()> who_is_late;
+    // Asks the other ranks which call they are in; an error if it is another one than this rank's.
+    std::function<std::optional<Error>()> disagreement;
   };
 
   explicit RankExecutor(Config config);
 
   // One sweep over the launch's chains and the transports. Never blocks.
   Result<Progress> sweep(Launch& launch);
-  // Why the launch can never go on, if it cannot. `since`: when the call began.
-  Result<void> check_faults(const Launch& launch, Clock::time_point since, std::string_view doing);
+  // Why the launch can never go on, if it cannot.
+  struct Wait {
+    Clock::time_point since;  // when the call began
+    Clock::time_point quiet;  // when something last moved, as of the last check
+  };
+  Result<void> check_faults(const Launch& launch, const Wait& wait, std::string_view doing);
   // Records a fault that this rank found and tells everybody.
   Error fault(Error error);
 
@@ -64,6 +71,7 @@ class RankExecutor {
   std::vector<const std::byte*> operands_;
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
+  Clock::time_point next_question_{};
   Wiring wiring_;
 };
 

@@ -5,21 +5,13 @@
 #include <array>
 #include <cstring>
 
+#include "exec/describe.hpp"
+
 namespace gyre {
 namespace {
 
 void ring(const BellRope& rope) {
   if (rope.word != nullptr) rope.ring();
-}
-
-// What a slot or a call speaks of, for messages about ranks that disagree.
-std::string describe(CallTag tag, std::uint64_t count) {
-  if (tag.kind() == CallKind::send) {
-    return fmt::format("a message of {} x {}", count, name_of(tag.type()));
-  }
-  std::string text = fmt::format("{} of {} x {}", name_of(tag.kind()), count, name_of(tag.type()));
-  if (reduces(tag.kind())) text += fmt::format(", {}", name_of(tag.op()));
-  return text + fmt::format(", root {}", tag.root());
 }
 
 }  // namespace
@@ -73,7 +65,8 @@ StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
 
 Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t bytes,
                                      std::uint32_t peer, const Wiring& wiring) const {
-  if (header.call == work_.tag.value && header.count == work_.count && header.bytes == bytes) {
+  if (header.call == work_.tag.value && header.count == work_.stamp.value &&
+      header.bytes == bytes) {
     return {};
   }
   return Error{
@@ -81,8 +74,8 @@ Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t byt
       fmt::format("ranks disagree about a call: rank {} is in {}, rank {} sent {}; every "
                   "rank must issue the same calls with the same count, type, operation and "
                   "root",
-                  wiring.rank, describe(work_.tag, work_.count), peer,
-                  describe(CallTag{header.call}, header.count))};
+                  wiring.rank, describe(work_.tag, work_.stamp), peer,
+                  describe(CallTag{header.call}, CallStamp{header.count}))};
 }
 
 Result<const std::byte*> StrandRun::receive_one(const Moved& moved, std::uint32_t peer, int slot,
@@ -174,7 +167,7 @@ void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stab
     Link& link = wiring.link(peer);
     SlotHeader& header = link.send.header();
     header.bytes = moved.bytes;
-    header.count = work_.count;
+    header.count = work_.stamp.value;
     header.call = work_.tag.value;
     if (moved.bytes <= kInlineBytes) {
       header.kind = SlotKind::inlined;

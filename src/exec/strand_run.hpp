@@ -44,7 +44,7 @@ struct Work {
   bool by_reference = true;  // whether slots may point into the user's buffers
   bool reducing = false;     // a reducing collective: single operands may still need scaling
   CallTag tag;
-  std::uint64_t count = 0;  // the call's count, checked against the peers'
+  CallStamp stamp;  // like the tag checked against the peers'
 };
 
 enum class Progress : std::uint8_t { stepped, blocked, done };

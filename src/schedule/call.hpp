@@ -77,4 +77,17 @@ struct CallTag {
   int root() const { return static_cast<int>(value & 0xfffff); }
 };
 
+// What rides beside the tag: the count, and the call's number among the communicator's collectives
+// (from 1; 0 for messages, whose order differs by rank). The number catches ranks that are one call
+// apart when both calls look alike. 48 and 16 bits.
+struct CallStamp {
+  std::uint64_t value = 0;
+
+  static CallStamp of(std::uint64_t count, std::uint64_t number) {
+    return {number << 48 | (count & ((std::uint64_t{1} << 48) - 1))};
+  }
+  std::uint64_t count() const { return value & ((std::uint64_t{1} << 48) - 1); }
+  std::uint64_t number() const { return value >> 48; }
+};
+
 }  // namespace gyre

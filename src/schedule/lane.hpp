@@ -33,7 +33,7 @@ inline constexpr std::uint64_t kInlineBytes = 24;
 struct alignas(64) SlotHeader {
   std::atomic<std::uint64_t> sequence{0};
   std::uint64_t bytes = 0;  // payload of this slot
-  std::uint64_t count = 0;  // elements of the whole call, to catch ranks that disagree
+  std::uint64_t count = 0;  // count and number of the call (CallStamp), to catch disagreement
   std::uint32_t call = 0;   // packed signature of the call (CallTag), likewise
   SlotKind kind = SlotKind::inlined;
   std::uint8_t reserved[3] = {};
