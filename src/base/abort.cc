@@ -25,8 +25,10 @@ Error AbortState::reason() const {
 void AbortState::on_raise(std::function<void()> wake) {
   {
     const std::lock_guard lock(mutex_);
-    wakes_.push_back(wake);
-    if (!raised_.load(std::memory_order_relaxed)) return;
+    if (!raised_.load(std::memory_order_relaxed)) {
+      wakes_.push_back(std::move(wake));
+      return;
+    }
   }
   wake();
 }
