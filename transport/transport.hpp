@@ -37,6 +37,9 @@ class PeerEvents {
   // The peer's descriptors ended: it died, or left without a word. `how` completes the sentence
   // "rank 3 (host h, pid 12) …", e.g. "closed its connection".
   virtual void lost(int peer, std::string how) = 0;
+  // The peer said goodbye and its lanes have ended: all it had sent has arrived. A loss only to a
+  // call that needs more of it.
+  virtual void ended(int peer) { (void)peer; }
 };
 
 // What a transport may use of its communicator; all of it outlives the transport.
@@ -62,6 +65,8 @@ class Link {
   // Rung after posting to `send` or releasing from `receive`; no word: nobody to wake, the
   // transport's poll() moves the bytes.
   BellRope peer_bell;
+  // Whether everything posted to `send` has left this process (wires only; memory: true).
+  virtual bool flushed() const { return true; }
   // Position after the last slot sent by reference: a call ends only when the peer has taken it.
   std::uint64_t referred_until = 0;
 

@@ -30,6 +30,8 @@ void PeerWatch::mark(int peer, std::uint8_t bit, std::string how) {
 
 void PeerWatch::lost(int peer, std::string how) { mark(peer, kLanesEnded, std::move(how)); }
 
+void PeerWatch::ended(int peer) { mark(peer, kLanesEnded, "has destroyed the communicator"); }
+
 void PeerWatch::gone(int peer, std::string how) { mark(peer, kGone, std::move(how)); }
 
 void PeerWatch::left(int peer) { mark(peer, kLeft, "has destroyed the communicator"); }

@@ -26,6 +26,8 @@ class PeerWatch final : public PeerEvents {
 
   // The lanes with `peer` ended: what it had sent has arrived, more will not.
   void lost(int peer, std::string how) override;
+  // They ended because it destroyed its communicator.
+  void ended(int peer) override;
   // The control star says that the peer's process is gone.
   void gone(int peer, std::string how);
   // The peer destroyed its communicator in good order.

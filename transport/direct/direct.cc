@@ -175,16 +175,17 @@ void DirectTransport::close(bool goodbye) {
   closed_ = true;
   inbox_->close();
   direct::forget_inbox(context_.key, context_.rank, inbox_.get());
-  if (goodbye || !kept_) return;
+  if (!kept_) return;
   const Deadline grace = Deadline::after(kReaderGrace);
   for (const auto& [peer, link] : links_) {
-    while (link->being_read() && !grace.expired()) std::this_thread::yield();
+    while (!goodbye && link->being_read() && !grace.expired()) std::this_thread::yield();
   }
   for (const auto& [peer, link] : links_) {
     if (peer == context_.rank) continue;
     // On the reactor: the peer's own thread may be inside any call, and ours holds none of its
     // locks there.
-    Reactor::instance().post([inbox = link->share_theirs(), me = context_.rank] {
+    Reactor::instance().post([inbox = link->share_theirs(), me = context_.rank, goodbye] {
+      if (goodbye) return inbox->tell_ended(me);
       inbox->tell_lost(me, "left the communicator without a goodbye");
     });
   }

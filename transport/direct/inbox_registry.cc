@@ -84,6 +84,11 @@ void Inbox::tell_lost(int peer, std::string how) {
   if (events_ != nullptr) events_->lost(peer, std::move(how));
 }
 
+void Inbox::tell_ended(int peer) {
+  const std::lock_guard lock(mutex_);
+  if (events_ != nullptr) events_->ended(peer);
+}
+
 Nonce process_nonce() {
   static std::mutex mutex;
   static Nonce nonce;

@@ -46,6 +46,8 @@ class Inbox {
   void close();
   // Tells the owner, unless it closed, that `peer` left without a goodbye.
   void tell_lost(int peer, std::string how);
+  // The same of one that said goodbye.
+  void tell_ended(int peer);
 
  private:
   std::optional<std::uint32_t> index_of(int peer) const;

@@ -23,7 +23,7 @@ class Relay final : public Link {
   Result<Outcome> pump(Policy& policy);
   // Sends what is posted, as far as the inner lane has room, whatever the policy says.
   void push_rest();
-  bool flushed() const { return send.position() == out_.position(); }
+  bool flushed() const override { return send.position() == out_.position(); }
 
  private:
   Result<bool> pump_in(Policy& policy);

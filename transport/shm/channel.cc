@@ -201,13 +201,16 @@ void Channel::end_locked(std::string how) {
 void Channel::tell() {
   PeerEvents* events = nullptr;
   std::string how;
+  bool left = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!ended() || left_ || told_ || events_ == nullptr) return;
+    if (!ended() || told_ || events_ == nullptr) return;
     told_ = true;
     events = events_;
     how = how_;
+    left = left_;
   }
+  if (left) return events->ended(peer_);
   events->lost(peer_, std::move(how));
 }
 

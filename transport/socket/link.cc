@@ -90,6 +90,13 @@ bool SocketLink::lost(std::string& how) {
   return true;
 }
 
+bool SocketLink::left() {
+  if (left_) return false;
+  left_ = std::all_of(streams_.begin(), streams_.end(),
+                      [](const Stream& stream) { return stream.ended() && stream.said_goodbye(); });
+  return left_;
+}
+
 void SocketLink::own_payloads() {
   const LaneView& lane = send.view();
   for (std::uint64_t p = lane.credit->head.load(std::memory_order_relaxed); p < send.position();

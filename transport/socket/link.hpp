@@ -32,9 +32,11 @@ class SocketLink final : public Link {
   Result<bool> pump(std::span<const pollfd> ready);
   // One entry per stream, with fd -1 where pump() waits for nothing.
   void interest(std::vector<pollfd>& fds) const;
-  bool flushed() const;
+  bool flushed() const override;
   // Set once: the peer's direction ended without a goodbye, and all that had come is in slots.
   bool lost(std::string& how);
+  // Set once: it ended with a goodbye.
+  bool left();
 
   // Copies payloads that are still unsent out of the caller's memory into their slots.
   void own_payloads();
@@ -55,6 +57,7 @@ class SocketLink final : public Link {
   std::shared_ptr<const Mapping> memory_;
   std::uint64_t refer_from_;
   bool lost_ = false;
+  bool left_ = false;
   Clock::time_point first_end_{};
 };
 

@@ -204,7 +204,10 @@ Result<bool> SocketTransport::pump(SocketLink& link, std::span<const pollfd> rea
     return Error{pumped.status(), fmt::format("rank {} {}", link.peer(), pumped.error().text)};
   }
   std::string how;
-  if (link.lost(how) && context_.events != nullptr) context_.events->lost(link.peer(), how);
+  if (context_.events != nullptr) {
+    if (link.lost(how)) context_.events->lost(link.peer(), how);
+    if (link.left()) context_.events->ended(link.peer());
+  }
   return *pumped;
 }
 
