@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -145,6 +147,30 @@ Outcome settle(ncclComm_t comm) {
   return {state, state == ncclSuccess ? "" : "asynchronous error"};
 }
 
+// The thread that is in an all-reduce, for those who want to act while it waits there.
+std::atomic<pid_t> caller{0};
+
+bool sleeps(pid_t thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const std::size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.compare(name_end + 2, 1, "S") == 0;
+}
+
+// Until the thread in a call has been asleep for a row of looks: it waits for a peer.
+Outcome await_blocked() {
+  constexpr int kLooks = 20;
+  const Clock::time_point until = Clock::now() + kPatience;
+  for (int asleep = 0; asleep < kLooks;) {
+    if (Clock::now() > until) return wrong("no call waits");
+    const pid_t thread = caller.load();
+    asleep = thread != 0 && sleeps(thread) ? asleep + 1 : 0;
+    std::this_thread::yield();
+  }
+  return {};
+}
+
 // One all-reduce whose result is looked at.
 Outcome all_reduce(ncclComm_t comm, std::size_t count) {
   int rank = 0;
@@ -154,8 +180,10 @@ Outcome all_reduce(ncclComm_t comm, std::size_t count) {
   if (asked != ncclSuccess) return outcome_of(asked);
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = input_of(rank, i);
+  caller = ::gettid();
   const ncclResult_t code =
       ncclAllReduce(values.data(), values.data(), count, ncclFloat32, ncclSum, comm, nullptr);
+  caller = 0;
   if (code == ncclInProgress) {
     const Outcome settled = settle(comm);
     if (settled.code != 0) return settled;
@@ -392,7 +420,7 @@ void Puppet::register_verbs() {
   };
   verbs_["destroy"] = [this](const std::string&, Arguments&) { return end(ncclCommDestroy); };
   verbs_["abort"] = [this](const std::string&, Arguments&) { return end(ncclCommAbort); };
-  verbs_["ping"] = [](const std::string&, Arguments&) { return Outcome{}; };
+  verbs_["await_blocked"] = [](const std::string&, Arguments&) { return await_blocked(); };
   register_faults();
 }
 
@@ -406,6 +434,19 @@ void Puppet::register_faults() {
     std::size_t count = 0;
     arguments >> count;
     return loop(tag, [this, count] { return pass_on(top(), rank_, world_, count); });
+  };
+  verbs_["repeat"] = [this](const std::string& tag, Arguments& arguments) -> Outcome {
+    int times = 0;
+    std::string verb;
+    std::string rest;
+    arguments >> times >> verb;
+    std::getline(arguments, rest);
+    Outcome outcome;
+    for (int i = 0; i < times && outcome.code == 0; ++i) {
+      Arguments again(rest);
+      outcome = verbs_.at(verb)(tag, again);
+    }
+    return outcome;
   };
   verbs_["lives"] = [this](const std::string&, Arguments& arguments) {
     int rounds = 0;
