@@ -39,8 +39,8 @@ class AdamW {
 enum class Schedule : std::uint8_t { cosine, constant };
 
 struct LearningRate {
-  float peak = 3e-3F;
-  std::size_t warmup_steps = 50;
+  float peak = 4e-3F;
+  std::size_t warmup_steps = 20;
   Schedule schedule = Schedule::cosine;
 
   // `progress`: how much of the run is over, 0 to 1. Cosine ends at a tenth of the peak.

@@ -19,7 +19,7 @@ struct Options {
   AdamWOptions optimizer;
   LearningRate learning_rate;
   SampleOptions sample;
-  std::size_t batch = 32;       // sequences of a step, all ranks together
+  std::size_t batch = 8;        // sequences of a step, all ranks together
   std::size_t micro_batch = 0;  // sequences of a pass; 0: the rank's share at once (with
                                 // reproducible: 1)
   std::size_t steps = 1000;     // at most

@@ -27,6 +27,29 @@ std::vector<float> noise(std::size_t count, unsigned salt, float deviation = 1.0
   return values;
 }
 
+// The slope of loss(x) = sum(dy * f(x)) in each element of x by central differences, against dx.
+template <typename Forward>
+void expect_slopes(std::vector<float> x, const std::vector<float>& dy, const std::vector<float>& dx,
+                   const Forward& forward) {
+  constexpr float kStep = 4e-3F;
+  const auto loss = [&] {
+    const std::vector<float> y = forward(x);
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) sum += static_cast<double>(y[i]) * dy[i];
+    return sum;
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float before = x[i];
+    x[i] = before + kStep;
+    const double above = loss();
+    x[i] = before - kStep;
+    const double below = loss();
+    x[i] = before;
+    EXPECT_NEAR(dx[i], (above - below) / (2.0 * static_cast<double>(kStep)), 2e-3)
+        << "element " << i;
+  }
+}
+
 TEST(FastExp, StaysWithinItsErrorBound) {
   RecordProperty("seed", static_cast<int>(kSeed));
   for (float x = -86.9F; x < 87.9F; x += 0.00371F) {
@@ -135,6 +158,40 @@ TEST(Attention, ForwardMatchesLoopsAndSeesNoFuture) {
   for (std::size_t i = 0; i < 18; ++i) qkv[4 * 18 + i] += 5.0F;  // sequence 0, last position
   attention_forward(shape, qkv.data(), p.data(), y.data());
   for (std::size_t i = 0; i < 4 * 6; ++i) EXPECT_EQ(y[i], before[i]);
+}
+
+TEST(Attention, BackwardMatchesDifferencesInEveryElement) {
+  const AttentionShape shape{2, 4, 2, 6};
+  const auto qkv = noise(2 * 4 * 18, 10), dy = noise(2 * 4 * 6, 11);
+  std::vector<float> p(shape.probabilities()), scratch(16), dqkv(qkv.size());
+  const auto forward = [&](const std::vector<float>& x) {
+    std::vector<float> y(2 * 4 * 6);
+    attention_forward(shape, x.data(), p.data(), y.data());
+    return y;
+  };
+  forward(qkv);
+  attention_backward(shape, qkv.data(), p.data(), dy.data(), dqkv.data(), scratch.data());
+  expect_slopes(qkv, dy, dqkv, forward);
+}
+
+TEST(LayerNorm, BackwardMatchesDifferencesInEveryElement) {
+  constexpr std::size_t kRows = 3, kWidth = 7;
+  const auto x = noise(21, 12, 2.0F), gain = noise(7, 13), shift = noise(7, 14), dy = noise(21, 15);
+  std::vector<float> mean(3), scale(3), dx(21), dgain(7), dshift(7);
+  const auto forward = [&](const float* at, const float* by, const float* plus) {
+    std::vector<float> y(21);
+    layernorm_forward(kRows, kWidth, at, by, plus, y.data(), mean.data(), scale.data());
+    return y;
+  };
+  forward(x.data(), gain.data(), shift.data());
+  layernorm_backward(kRows, kWidth, x.data(), gain.data(), mean.data(), scale.data(), dy.data(),
+                     dx.data(), dgain.data(), dshift.data());
+  expect_slopes(x, dy, dx,
+                [&](const auto& at) { return forward(at.data(), gain.data(), shift.data()); });
+  expect_slopes(gain, dy, dgain,
+                [&](const auto& by) { return forward(x.data(), by.data(), shift.data()); });
+  expect_slopes(shift, dy, dshift,
+                [&](const auto& plus) { return forward(x.data(), gain.data(), plus.data()); });
 }
 
 TEST(CrossEntropy, LossAndGradientMatchTheDefinition) {
