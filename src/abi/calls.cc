@@ -19,10 +19,11 @@ Result<void> set_operation(Communicator& comm, ncclRedOp_t op, Call& call) {
     call.op = static_cast<ReduceOp>(value);
     return {};
   }
-  GYRE_TRY_ASSIGN(const Factor factor, comm.user_ops().find(value, call.type));
+  GYRE_TRY_ASSIGN(const UserOps::Found found, comm.user_ops().find(value, call.type));
   call.op = ReduceOp::premulsum;
-  call.scale = factor.scale;
-  call.scale_bits = factor.bits;
+  call.scale = found.factor.scale;
+  call.scale_bits = found.factor.bits;
+  call.scalar = found.scalar;
   return {};
 }
 

@@ -167,12 +167,17 @@ Result<void> Communicator::check(const Call& call) const {
                      (at_root || call.kind == CallKind::reduce || call.kind == CallKind::gather);
   const bool writes = call.kind != CallKind::send && (at_root || call.kind == CallKind::broadcast ||
                                                       call.kind == CallKind::scatter);
-  if (call.blocks != nullptr || call.count == 0) return {};
-  if (reads && call.input == nullptr) {
+  const auto own = static_cast<std::size_t>(rank_);
+  std::uint64_t sent = call.count;
+  std::uint64_t received = call.count;
+  if (call.kind == CallKind::all_gather_v) sent = call.blocks->receive_counts[own];
+  if (call.kind == CallKind::reduce_scatter_v) received = call.blocks->send_counts[own];
+  if (call.kind == CallKind::all_to_all_v || call.count == 0) return {};
+  if (reads && sent > 0 && call.input == nullptr) {
     return Error{Status::invalid_argument,
                  fmt::format("{}: the send buffer is NULL", name_of(call.kind))};
   }
-  if (writes && call.output == nullptr) {
+  if (writes && received > 0 && call.output == nullptr) {
     return Error{Status::invalid_argument,
                  fmt::format("{}: the receive buffer is NULL", name_of(call.kind))};
   }

@@ -48,8 +48,10 @@ Work Communicator::work_of(const Call& call, CallTag tag, std::uint64_t number) 
   work.output = call.output;
   work.fold.type = call.type;
   work.fold.op = call.op;
-  work.fold.scale = call.scale;
-  work.fold.scale_bits = call.scale_bits;
+  const Factor factor = call.scalar != nullptr ? read_factor(call.scalar, call.type)
+                                               : Factor{call.scale, call.scale_bits};
+  work.fold.scale = factor.scale;
+  work.fold.scale_bits = factor.bits;
   work.fold.ranks = world_;
   work.reducing = reduces(call.kind);
   work.tag = tag;

@@ -12,6 +12,7 @@
 #include "bootstrap/rendezvous.hpp"
 #include "comm/communicator.hpp"
 #include "exec/describe.hpp"
+#include "plan/algorithm_list.hpp"
 #include "transport/registry.hpp"
 
 namespace gyre {
@@ -196,7 +197,7 @@ Result<void> Communicator::connect_peers(Deadline deadline) {
 Result<void> Communicator::agree_on_plan(Deadline deadline) {
   plan_facts_.world = world_;
   plan_facts_.reproducible = settings_.reproducible;
-  plan_facts_.force_ring = settings_.algo == "ring";
+  GYRE_TRY_ASSIGN(plan_facts_.ring_only, read_algorithm_list(settings_.algo));
   plan_facts_.slot_bytes = static_cast<std::uint64_t>(settings_.slot_bytes);
   plan_facts_.one_shot_bytes = static_cast<std::uint64_t>(settings_.one_shot_bytes);
   bool memory = true;
@@ -211,7 +212,7 @@ Result<void> Communicator::agree_on_plan(Deadline deadline) {
   hash.add(static_cast<std::uint64_t>(world_));
   hash.add(plan_facts_.memory_lanes);
   hash.add(plan_facts_.reproducible);
-  hash.add(plan_facts_.force_ring);
+  hash.add(plan_facts_.ring_only);
   hash.add(plan_facts_.slot_bytes);
   hash.add(plan_facts_.one_shot_bytes);
   GYRE_TRY_ASSIGN(const auto hashes,

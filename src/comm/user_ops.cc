@@ -85,7 +85,7 @@ Result<void> UserOps::destroy(int handle) {
   return {};
 }
 
-Result<Factor> UserOps::find(int handle, DataType type) const {
+Result<UserOps::Found> UserOps::find(int handle, DataType type) const {
   const std::lock_guard lock(mutex_);
   const auto index = static_cast<std::size_t>(handle - kFirstHandle);
   if (handle < kFirstHandle || index >= slots_.size() || !slots_[index].live) {
@@ -99,7 +99,7 @@ Result<Factor> UserOps::find(int handle, DataType type) const {
                  fmt::format("reduction {} was created for {}, the call is of {}", handle,
                              name_of(slot.type), name_of(type))};
   }
-  return slot.scalar != nullptr ? read_factor(slot.scalar, type) : slot.factor;
+  return Found{slot.factor, slot.scalar};
 }
 
 }  // namespace gyre

@@ -23,11 +23,15 @@ class UserOps {
  public:
   static constexpr int kFirstHandle = 5;  // ncclNumOps
 
-  // `device_scalar`: the factor is read when a call uses it; otherwise now.
+  // `device_scalar`: the factor is read when a call that uses it runs; otherwise now.
   int create(const void* scalar, DataType type, bool device_scalar);
   Result<void> destroy(int handle);
-  // The factor for a call on `type`.
-  Result<Factor> find(int handle, DataType type) const;
+  // What a call on `type` multiplies by: a factor, or where to read it when the call runs.
+  struct Found {
+    Factor factor;
+    const void* scalar = nullptr;
+  };
+  Result<Found> find(int handle, DataType type) const;
 
  private:
   struct Slot {

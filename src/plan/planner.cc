@@ -6,6 +6,7 @@
 #include "collectives/direct.hpp"
 #include "collectives/pairwise.hpp"
 #include "collectives/ring.hpp"
+#include "plan/algorithm_list.hpp"
 
 namespace gyre {
 namespace {
@@ -55,9 +56,13 @@ Layout table(const std::vector<std::uint64_t>& offsets, const std::vector<std::u
   return layout;
 }
 
+bool must_be_ring(const Call& call, const PlanFacts& facts) {
+  return (facts.ring_only & bit_of(call.kind)) != 0;
+}
+
 bool all_reduce_is_direct(const Call& call, const PlanFacts& facts) {
   if (facts.reproducible || call.op == ReduceOp::avg) return true;
-  if (facts.force_ring || facts.world > kMostDirectRanks) return false;
+  if (must_be_ring(call, facts) || facts.world > kMostDirectRanks) return false;
   // Two-shot moves as many bytes as a ring, in two hops instead of 2(n-1): better wherever a hop
   // costs no more to a far rank than to a neighbour.
   return facts.memory_lanes || facts.world == 2;
@@ -66,7 +71,7 @@ bool all_reduce_is_direct(const Call& call, const PlanFacts& facts) {
 Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
   switch (call.kind) {
     case CallKind::all_reduce:
-      if (!facts.force_ring && facts.world <= kMostDirectRanks &&
+      if (!must_be_ring(call, facts) && facts.world <= kMostDirectRanks &&
           call.count * size_of(call.type) <= facts.one_shot_bytes) {
         return Algorithm::one_shot;
       }
@@ -76,7 +81,7 @@ Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
       return all_reduce_is_direct(call, facts) ? Algorithm::direct : Algorithm::ring;
     case CallKind::broadcast:
     case CallKind::all_gather:
-      return !facts.force_ring && facts.memory_lanes && facts.world <= kMostDirectRanks
+      return !must_be_ring(call, facts) && facts.memory_lanes && facts.world <= kMostDirectRanks
                  ? Algorithm::direct
                  : Algorithm::ring;
     case CallKind::all_gather_v:

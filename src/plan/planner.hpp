@@ -20,7 +20,7 @@ struct PlanFacts {
   int world = 1;
   bool memory_lanes = false;  // every pair of ranks shares memory
   bool reproducible = false;
-  bool force_ring = false;  // NCCL_ALGO=Ring
+  std::uint32_t ring_only = 0;  // kinds, by bit, to which NCCL_ALGO leaves nothing but a ring
   std::uint64_t slot_bytes = 0;
   std::uint64_t one_shot_bytes = 0;
 };

@@ -55,6 +55,7 @@ struct Call {
   std::byte* output = nullptr;
   double scale = 1.0;            // premulsum: this rank's factor ...
   std::uint64_t scale_bits = 0;  // ... and its bits in the element's type (64-bit integers)
+  const void* scalar = nullptr;  // or where the factor is found when the call runs
   std::shared_ptr<const BlockTable> blocks;
 };
 

@@ -104,7 +104,7 @@ TEST(Settings, ReadsEveryKind) {
 
 TEST(Settings, RefusesBadValuesByName) {
   for (const char* bad : {"abc", "-1", "1e6", "", "1", "65", "4MB"}) {
-    expect_refused("GYRE_SLOTS", bad, "2 to 64");
+    expect_refused("GYRE_SLOTS", bad, "4 to 64");
   }
   for (const char* bad : {"abc", "-1", "1e6", "", "4095", "5000", "65M"}) {
     expect_refused("GYRE_SLOT_BYTES", bad, "4K to 64M, a multiple of 4K");
