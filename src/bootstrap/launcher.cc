@@ -63,15 +63,18 @@ std::string head_node(std::string_view contact) {
   return std::string(rest.substr(0, rest.find_first_of(":,;")));
 }
 
-// Where rank 0 listens when there is no MASTER_ADDR. The MPI launchers name the run but not rank
-// 0's host: ranks of one host meet at loopback; those of several at Open MPI's head node, where
-// rank 0 usually is.
+// Where rank 0 listens when MASTER_ADDR and MASTER_PORT do not both say it. MASTER_ADDR alone names
+// the host. The MPI launchers name the run but not rank 0's host: ranks of one host meet at
+// loopback; those of several at Open MPI's head node, where rank 0 usually is.
 std::string rendezvous_of(const Environment& environment, const Launch& launch,
                           std::string_view parent) {
   const std::string job = job_name(environment, parent);
   if (job.empty()) return {};
-  std::string host;
-  if (launch.launcher == "Slurm") {
+  std::string host = environment("MASTER_ADDR").value_or("");
+  if (!host.empty()) {
+    if (host.find(':') != std::string::npos && host.front() != '[')
+      host = fmt::format("[{}]", host);
+  } else if (launch.launcher == "Slurm") {
     host = slurm_host(environment);
   } else {
     const auto local = environment(launch.launcher == "Open MPI" ? "OMPI_COMM_WORLD_LOCAL_SIZE"
