@@ -30,7 +30,8 @@ namespace gyre {
 
 using Blob = std::vector<std::byte>;
 
-// Told of what happens to peers. Called on the reactor's thread or on the executor's; must not block.
+// Told of what happens to peers. Called on the reactor's thread or on the executor's; must not
+// block.
 class PeerEvents {
  public:
   virtual ~PeerEvents() = default;
@@ -46,10 +47,10 @@ class PeerEvents {
 struct TransportContext {
   int rank = 0;
   int world = 1;
-  JobKey key;                      // names and protects this communicator's connections
+  JobKey key;  // names and protects this communicator's connections
   const Settings* settings = nullptr;
   const AbortState* abort = nullptr;
-  const BellEnd* bell = nullptr;   // wakes this rank's executor
+  const BellEnd* bell = nullptr;     // wakes this rank's executor
   const Fd* bell_segment = nullptr;  // memfd whose first bytes are the bell's word; may be empty
   PeerEvents* events = nullptr;
 };
@@ -106,10 +107,10 @@ class Transport {
   virtual std::string_view name() const = 0;
   virtual Result<Blob> offer() = 0;
   virtual bool reaches(int peer, const Blob& mine, const Blob& theirs) const = 0;
-  // `blobs[r]` is rank r's. Returns one verdict per entry of `peers`; a failure to reach a peer is a
-  // false verdict (logged once, with the reason), not an error.
-  virtual Result<std::vector<bool>> connect(std::span<const int> peers,
-                                            std::span<const Blob> blobs, Deadline deadline) = 0;
+  // `blobs[r]` is rank r's. Returns one verdict per entry of `peers`; a failure to reach a peer is
+  // a false verdict (logged once, with the reason), not an error.
+  virtual Result<std::vector<bool>> connect(std::span<const int> peers, std::span<const Blob> blobs,
+                                            Deadline deadline) = 0;
   virtual void keep(std::span<const int> peers) = 0;
   virtual Link* link(int peer) = 0;
 
