@@ -15,8 +15,8 @@ class AllGather final : public Collective {
   }
 
   void launch(const Call& c, int) const override {
-    c.library.check(c.library.all_gather(c.send, c.receive, c.count, c.type, c.comm, c.stream),
-                    "ncclAllGather");
+    c.nccl.check(c.nccl.all_gather(c.send, c.receive, c.count, c.type, c.comm, c.stream),
+                 "ncclAllGather");
   }
 
   void input(const DataCase& d, std::byte* to) const override { write_part(d, to, d.rank); }

@@ -14,9 +14,8 @@ class AllReduce final : public Collective {
   }
 
   void launch(const Call& c, int) const override {
-    c.library.check(
-        c.library.all_reduce(c.send, c.receive, c.count, c.type, c.op, c.comm, c.stream),
-        "ncclAllReduce");
+    c.nccl.check(c.nccl.all_reduce(c.send, c.receive, c.count, c.type, c.op, c.comm, c.stream),
+                 "ncclAllReduce");
   }
 
   void input(const DataCase& d, std::byte* to) const override {

@@ -16,9 +16,9 @@ class AlltoAll final : public Collective {
   }
 
   void launch(const Call& c, int) const override {
-    if (c.library.all_to_all != nullptr) {
-      c.library.check(c.library.all_to_all(c.send, c.receive, c.count, c.type, c.comm, c.stream),
-                      "ncclAlltoAll");
+    if (c.nccl.all_to_all != nullptr) {
+      c.nccl.check(c.nccl.all_to_all(c.send, c.receive, c.count, c.type, c.comm, c.stream),
+                   "ncclAlltoAll");
     } else {
       launch_pairs(c);
     }
@@ -44,13 +44,11 @@ class AlltoAll final : public Collective {
   static void launch_pairs(const Call& c) {
     const auto* send = static_cast<const std::byte*>(c.send);
     auto* receive = static_cast<std::byte*>(c.receive);
-    GroupScope group(c.library, true);
+    GroupScope group(c.nccl, true);
     for (int peer = 0; peer < c.ranks; ++peer) {
       const std::size_t at = static_cast<std::size_t>(peer) * c.count * c.element;
-      c.library.check(c.library.send(send + at, c.count, c.type, peer, c.comm, c.stream),
-                      "ncclSend");
-      c.library.check(c.library.recv(receive + at, c.count, c.type, peer, c.comm, c.stream),
-                      "ncclRecv");
+      c.nccl.check(c.nccl.send(send + at, c.count, c.type, peer, c.comm, c.stream), "ncclSend");
+      c.nccl.check(c.nccl.recv(receive + at, c.count, c.type, peer, c.comm, c.stream), "ncclRecv");
     }
     group.end();
   }

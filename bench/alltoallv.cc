@@ -58,12 +58,11 @@ class AlltoAllv final : public Collective {
       sends.append(traffic_.bytes(c.rank, peer, c.ranks, total) / c.element);
       receives.append(traffic_.bytes(peer, c.rank, c.ranks, total) / c.element);
     }
-    if (c.library.all_to_all_v != nullptr) {
-      c.library.check(
-          c.library.all_to_all_v(c.send, sends.counts.data(), sends.displacements.data(), c.receive,
-                                 receives.counts.data(), receives.displacements.data(), c.type,
-                                 c.comm, c.stream),
-          "ncclAlltoAllv");
+    if (c.nccl.all_to_all_v != nullptr) {
+      c.nccl.check(c.nccl.all_to_all_v(c.send, sends.counts.data(), sends.displacements.data(),
+                                       c.receive, receives.counts.data(),
+                                       receives.displacements.data(), c.type, c.comm, c.stream),
+                   "ncclAlltoAllv");
     } else {
       launch_pairs(c, sends, receives);
     }
@@ -134,18 +133,18 @@ class AlltoAllv final : public Collective {
   static void launch_pairs(const Call& c, const Parts& sends, const Parts& receives) {
     const auto* send = static_cast<const std::byte*>(c.send);
     auto* receive = static_cast<std::byte*>(c.receive);
-    GroupScope group(c.library, true);
+    GroupScope group(c.nccl, true);
     for (int peer = 0; peer < c.ranks; ++peer) {
       const auto i = static_cast<std::size_t>(peer);
       if (sends.counts[i] > 0) {
-        c.library.check(c.library.send(send + sends.displacements[i] * c.element, sends.counts[i],
-                                       c.type, peer, c.comm, c.stream),
-                        "ncclSend");
+        c.nccl.check(c.nccl.send(send + sends.displacements[i] * c.element, sends.counts[i], c.type,
+                                 peer, c.comm, c.stream),
+                     "ncclSend");
       }
       if (receives.counts[i] > 0) {
-        c.library.check(c.library.recv(receive + receives.displacements[i] * c.element,
-                                       receives.counts[i], c.type, peer, c.comm, c.stream),
-                        "ncclRecv");
+        c.nccl.check(c.nccl.recv(receive + receives.displacements[i] * c.element,
+                                 receives.counts[i], c.type, peer, c.comm, c.stream),
+                     "ncclRecv");
       }
     }
     group.end();

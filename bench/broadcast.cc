@@ -14,9 +14,8 @@ class Broadcast final : public Collective {
   }
 
   void launch(const Call& c, int) const override {
-    c.library.check(
-        c.library.broadcast(c.send, c.receive, c.count, c.type, c.root, c.comm, c.stream),
-        "ncclBroadcast");
+    c.nccl.check(c.nccl.broadcast(c.send, c.receive, c.count, c.type, c.root, c.comm, c.stream),
+                 "ncclBroadcast");
   }
 
   void input(const DataCase& d, std::byte* to) const override {

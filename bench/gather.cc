@@ -17,10 +17,9 @@ class Gather final : public Collective {
 
   void launch(const Call& c, int) const override {
     if (c.count == 0) return;
-    if (c.library.gather != nullptr) {
-      c.library.check(
-          c.library.gather(c.send, c.receive, c.count, c.type, c.root, c.comm, c.stream),
-          "ncclGather");
+    if (c.nccl.gather != nullptr) {
+      c.nccl.check(c.nccl.gather(c.send, c.receive, c.count, c.type, c.root, c.comm, c.stream),
+                   "ncclGather");
     } else {
       launch_pairs(c);
     }
@@ -48,12 +47,11 @@ class Gather final : public Collective {
   // For libraries from before 2.28.
   static void launch_pairs(const Call& c) {
     auto* receive = static_cast<std::byte*>(c.receive);
-    GroupScope group(c.library, true);
-    c.library.check(c.library.send(c.send, c.count, c.type, c.root, c.comm, c.stream), "ncclSend");
+    GroupScope group(c.nccl, true);
+    c.nccl.check(c.nccl.send(c.send, c.count, c.type, c.root, c.comm, c.stream), "ncclSend");
     for (int peer = 0; c.rank == c.root && peer < c.ranks; ++peer) {
       const std::size_t at = static_cast<std::size_t>(peer) * c.count * c.element;
-      c.library.check(c.library.recv(receive + at, c.count, c.type, peer, c.comm, c.stream),
-                      "ncclRecv");
+      c.nccl.check(c.nccl.recv(receive + at, c.count, c.type, peer, c.comm, c.stream), "ncclRecv");
     }
     group.end();
   }

@@ -38,13 +38,13 @@ class HyperCube final : public Collective {
     const int have = c.rank & ~(bit - 1);  // first of the parts that this rank holds by now
     const int get = have ^ bit;
     const std::size_t count = c.count << stage;
-    GroupScope group(c.library, true);
-    c.library.check(c.library.send(receive + static_cast<std::size_t>(have) * part, count, c.type,
-                                   c.rank ^ bit, c.comm, c.stream),
-                    "ncclSend");
-    c.library.check(c.library.recv(receive + static_cast<std::size_t>(get) * part, count, c.type,
-                                   c.rank ^ bit, c.comm, c.stream),
-                    "ncclRecv");
+    GroupScope group(c.nccl, true);
+    c.nccl.check(c.nccl.send(receive + static_cast<std::size_t>(have) * part, count, c.type,
+                             c.rank ^ bit, c.comm, c.stream),
+                 "ncclSend");
+    c.nccl.check(c.nccl.recv(receive + static_cast<std::size_t>(get) * part, count, c.type,
+                             c.rank ^ bit, c.comm, c.stream),
+                 "ncclRecv");
     group.end();
   }
 

@@ -15,9 +15,8 @@ class Reduce final : public Collective {
   }
 
   void launch(const Call& c, int) const override {
-    c.library.check(
-        c.library.reduce(c.send, c.receive, c.count, c.type, c.op, c.root, c.comm, c.stream),
-        "ncclReduce");
+    c.nccl.check(c.nccl.reduce(c.send, c.receive, c.count, c.type, c.op, c.root, c.comm, c.stream),
+                 "ncclReduce");
   }
 
   void input(const DataCase& d, std::byte* to) const override {

@@ -16,9 +16,8 @@ class ReduceScatter final : public Collective {
   }
 
   void launch(const Call& c, int) const override {
-    c.library.check(
-        c.library.reduce_scatter(c.send, c.receive, c.count, c.type, c.op, c.comm, c.stream),
-        "ncclReduceScatter");
+    c.nccl.check(c.nccl.reduce_scatter(c.send, c.receive, c.count, c.type, c.op, c.comm, c.stream),
+                 "ncclReduceScatter");
   }
 
   void input(const DataCase& d, std::byte* to) const override {

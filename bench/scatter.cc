@@ -17,10 +17,9 @@ class Scatter final : public Collective {
 
   void launch(const Call& c, int) const override {
     if (c.count == 0) return;
-    if (c.library.scatter != nullptr) {
-      c.library.check(
-          c.library.scatter(c.send, c.receive, c.count, c.type, c.root, c.comm, c.stream),
-          "ncclScatter");
+    if (c.nccl.scatter != nullptr) {
+      c.nccl.check(c.nccl.scatter(c.send, c.receive, c.count, c.type, c.root, c.comm, c.stream),
+                   "ncclScatter");
     } else {
       launch_pairs(c);
     }
@@ -42,14 +41,12 @@ class Scatter final : public Collective {
   // For libraries from before 2.28.
   static void launch_pairs(const Call& c) {
     const auto* send = static_cast<const std::byte*>(c.send);
-    GroupScope group(c.library, true);
+    GroupScope group(c.nccl, true);
     for (int peer = 0; c.rank == c.root && peer < c.ranks; ++peer) {
       const std::size_t at = static_cast<std::size_t>(peer) * c.count * c.element;
-      c.library.check(c.library.send(send + at, c.count, c.type, peer, c.comm, c.stream),
-                      "ncclSend");
+      c.nccl.check(c.nccl.send(send + at, c.count, c.type, peer, c.comm, c.stream), "ncclSend");
     }
-    c.library.check(c.library.recv(c.receive, c.count, c.type, c.root, c.comm, c.stream),
-                    "ncclRecv");
+    c.nccl.check(c.nccl.recv(c.receive, c.count, c.type, c.root, c.comm, c.stream), "ncclRecv");
     group.end();
   }
 };

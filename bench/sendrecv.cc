@@ -19,10 +19,9 @@ class SendRecv final : public Collective {
   void launch(const Call& c, int) const override {
     const int next = (c.rank + 1) % c.ranks;
     const int previous = (c.rank + c.ranks - 1) % c.ranks;
-    GroupScope group(c.library, true);
-    c.library.check(c.library.send(c.send, c.count, c.type, next, c.comm, c.stream), "ncclSend");
-    c.library.check(c.library.recv(c.receive, c.count, c.type, previous, c.comm, c.stream),
-                    "ncclRecv");
+    GroupScope group(c.nccl, true);
+    c.nccl.check(c.nccl.send(c.send, c.count, c.type, next, c.comm, c.stream), "ncclSend");
+    c.nccl.check(c.nccl.recv(c.receive, c.count, c.type, previous, c.comm, c.stream), "ncclRecv");
     group.end();
   }
 

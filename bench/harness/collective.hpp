@@ -29,7 +29,7 @@ constexpr std::size_t aligned_part(std::size_t total, std::size_t element, std::
 
 // One call on one rank.
 struct Call {
-  const Library& library;
+  const Library& nccl;
   const Device& device;
   const void* send;
   void* receive;

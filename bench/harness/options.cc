@@ -222,7 +222,7 @@ bool set_manner(Options& o, int letter, std::string_view text) {
       o.device = to_device(text);
       return true;
     case kLibraryFlag:
-      o.library = text;
+      o.nccl = text;
       return true;
     default:
       return false;

@@ -45,8 +45,8 @@ struct Options {
   std::size_t unalign = 0;  // elements
   bool per_iter_timing = false;
   int per_iter_skip = 0;
-  std::string device;   // host, cuda, hip, auto; empty: GYRE_DEVICE decides
-  std::string library;  // path of the library to measure; empty: the one beside the program
+  std::string device;  // host, cuda, hip, auto; empty: GYRE_DEVICE decides
+  std::string nccl;    // path of the library to measure; empty: the one beside the program
 
   Sweep sweep() const { return {min_bytes, max_bytes, step_bytes, step_factor}; }
   int ranks_per_process() const { return threads * gpus; }

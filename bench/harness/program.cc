@@ -124,7 +124,7 @@ void Program::check_choice() const {
 void Program::start() {
   // Before the library reads it, so that its ranks and our buffers are of one kind.
   if (!options_.device.empty()) setenv("GYRE_DEVICE", options_.device.c_str(), 1);
-  library_ = load_library(options_.library);
+  library_ = load_library(options_.nccl);
   group_ = join_processes();
   layout_ = make_layout(*group_, options_);
   if (!layout_.is_main()) return;
@@ -139,7 +139,7 @@ void Program::start() {
 void Program::announce() {
   print(opening_text(name_, library_.version, options_));
   // Another vendor's library has no room for two ranks on one GPU; ours has.
-  ranks_ = open_ranks(layout_, options_, options_.library.empty());
+  ranks_ = open_ranks(layout_, options_, options_.nccl.empty());
   const auto lines = gather_device_lines(*group_, layout_, infos_of(ranks_));
   print(device_text(lines));
   if (output_ && output_->json() != nullptr) output_->json()->config(options_, lines);

@@ -64,7 +64,7 @@ Runner::Runner(const RunContext& context, int thread, std::span<Rank> ranks, Wat
 Totals Runner::run() {
   for (Rank& rank : ranks_) touch_buffers(rank);
   const Collective& collective = context_.collective;
-  const int version = context_.library.version;
+  const int version = context_.nccl.version;
   std::vector<OpInfo> ops{{ncclSum, collective.op_label(), 0}};
   if (collective.reduces()) ops = chosen_ops(options_.op, version);
   int first_root = -1;
@@ -161,7 +161,7 @@ void Runner::align() {
   context_.team.barrier();
   if (static_cast<int>(ranks_.size()) == context_.layout.ranks()) return;
   watchdog_.arm();
-  const Library& library = context_.library;
+  const Library& library = context_.nccl;
   GroupScope group(library, ranks_.size() > 1);
   for (const Rank& rank : ranks_) {
     void* pulse = rank.buffers.pulse;
@@ -204,7 +204,7 @@ void Runner::issue_iteration(const Row& row, bool in_place, int iteration) {
   // Stages depend on each other, so they cannot be parts of one group.
   const bool grouped =
       options_.agg_iters > 1 && context_.collective.stages(context_.layout.ranks()) == 1;
-  GroupScope group(context_.library, grouped);
+  GroupScope group(context_.nccl, grouped);
   for (int i = 0; i < options_.agg_iters; ++i) {
     issue(row, in_place, iteration * options_.agg_iters + i);
   }
@@ -219,7 +219,7 @@ void Runner::issue(const Row& row, bool in_place, int iteration) {
   const std::size_t shift = bytes * (static_cast<std::size_t>(iteration) % places);
   const int stages = context_.collective.stages(context_.layout.ranks());
   for (int stage = 0; stage < stages; ++stage) {
-    GroupScope group(context_.library, ranks_.size() > 1);
+    GroupScope group(context_.nccl, ranks_.size() > 1);
     for (Rank& rank : ranks_) launch_on(rank, row, in_place, shift, stage);
     group.end();
   }
@@ -238,8 +238,8 @@ void Runner::launch_on(Rank& rank, const Row& row, bool in_place, std::size_t sh
     send = receive + row.counts.send_in_place * number * row.type.size;
     receive += row.counts.receive_in_place * number * row.type.size;
   }
-  const ScopedOp op(context_.library, row.op.value, row.type.value, rank);
-  const Call call{context_.library,
+  const ScopedOp op(context_.nccl, row.op.value, row.type.value, rank);
+  const Call call{context_.nccl,
                   *rank.device,
                   send,
                   receive,
@@ -271,7 +271,7 @@ void Runner::wait() {
   } catch (const Failure& failure) {
     if (failure.code() != ExitCode::device) throw;
     // The stream only knows that its work failed; the library knows why.
-    const auto last_error = context_.library.last_error;
+    const auto last_error = context_.nccl.last_error;
     const std::string why = last_error == nullptr ? "" : last_error(nullptr);
     throw Failure(ExitCode::library, why.empty() ? failure.what() : failure.what() + (": " + why));
   }
@@ -285,9 +285,8 @@ void Runner::poll() {
     for (const Rank& rank : ranks_) {
       idle = rank.device->idle() && idle;
       ncclResult_t state = ncclSuccess;
-      context_.library.check(context_.library.async_error(rank.comm, &state),
-                             "ncclCommGetAsyncError");
-      context_.library.check(state, "an operation in flight");
+      context_.nccl.check(context_.nccl.async_error(rank.comm, &state), "ncclCommGetAsyncError");
+      context_.nccl.check(state, "an operation in flight");
     }
     if (idle) return;
     std::this_thread::yield();

@@ -20,7 +20,7 @@ namespace gyre::bench {
 struct RunContext {
   const Options& options;
   const Layout& layout;
-  const Library& library;
+  const Library& nccl;
   const Collective& collective;
   Team& team;
 };

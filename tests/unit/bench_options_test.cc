@@ -67,7 +67,7 @@ TEST(BenchOptions, TakesLongNames) {
   EXPECT_EQ(parsed.options.step_bytes, 1536U);
   EXPECT_EQ(parsed.options.agg_iters, 4);
   EXPECT_EQ(parsed.options.device, "host");
-  EXPECT_EQ(parsed.options.library, "/x/libnccl.so.2");
+  EXPECT_EQ(parsed.options.nccl, "/x/libnccl.so.2");
   EXPECT_TRUE(parsed.options.per_iter_timing);
 }
 
