@@ -106,6 +106,10 @@ class Processes {
       ::waitpid(pid, &status, 0);
       pid = 0;
       succeeded.push_back(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      if (WIFSIGNALED(status)) std::fprintf(stderr, "killed by signal %d\n", WTERMSIG(status));
+      if (WIFEXITED(status) && WEXITSTATUS(status) > 1) {
+        std::fprintf(stderr, "exit status %d\n", WEXITSTATUS(status));
+      }
     }
     return succeeded;
   }
