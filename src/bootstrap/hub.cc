@@ -286,6 +286,10 @@ void Hub::on_end(int rank, std::string how) {
                                 encode(RankMessage{static_cast<std::uint32_t>(rank), how})));
   }
   for (auto& [_, question] : questions_) question.answers[static_cast<std::size_t>(rank)] = {};
+  if (is_rendezvous() && !over()) {
+    // Even if its part is here: the others would meet a rank that never comes to the next step.
+    break_down(rank, {Status::peer_lost, fmt::format("init: {} {}", name(rank), how)});
+  }
   fail_gathers_without(rank);
   finish_if_done();
 }
