@@ -98,7 +98,7 @@ Result<void> RankExecutor::check_faults(const Launch& launch, const Wait& wait,
     for (std::size_t peer = 0; peer < config_.links.size(); ++peer) {
       Link* link = config_.links[peer];
       if (link != nullptr && config_.peers->lanes_ended(static_cast<int>(peer)) &&
-          !link->send.taken(link->referred_until)) {
+          (!link->send.taken(link->referred_until) || !link->flushed())) {
         return fault(config_.peers->loss_of(static_cast<int>(peer), doing));
       }
     }
