@@ -77,6 +77,23 @@ TEST_P(Abort, DestroyWhenThePeerNeverDestroys) {
   expect_names(late, "0");
 }
 
+// The first bytes may still find room on the way; what follows must not wait for ever.
+TEST_P(Abort, SendsToARankThatHasLeftEnd) {
+  Ranks ranks(2, GetParam().environment());
+  ranks.init();
+  ranks.expect_success(ranks.all(), "all_reduce 1000");
+  expect_prompt_end(ranks[0], "destroy");
+  ranks[0].tell("quit", "quit");
+  EXPECT_EQ(ranks[0].wait_exit(), 0);
+  Report last;
+  for (int i = 0; i < 20 && (last.code == 0 || i == 0); ++i) {
+    last = ranks[1].ask("send 0 100000");
+    EXPECT_LT(last.took, kBound);
+  }
+  EXPECT_EQ(last.code, kRemoteError) << last.text;
+  expect_names(last, "0");
+}
+
 TEST_P(Abort, WhileThePeersAreStopped) {
   Ranks ranks(3, GetParam().environment());
   ranks.init();

@@ -1,9 +1,12 @@
 #include "tests/fault/puppet.hpp"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <nccl.h>
+#include <netinet/in.h>
 #include <spawn.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,6 +88,24 @@ Usage usage() {
   statm >> total >> resident;
   return {entries_of("/proc/self/fd"), entries_of("/proc/self/task"),
           resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024};
+}
+
+// Until more than a handshake and a greeting of this process has reached another one over TCP.
+Outcome await_joined() {
+  constexpr std::uint64_t kHandshakeAndGreeting = 250;
+  const Clock::time_point until = Clock::now() + kPatience;
+  while (Clock::now() < until) {
+    for (int fd = kReportsFd + 1; fd < 256; ++fd) {
+      tcp_info info{};
+      socklen_t length = sizeof info;
+      if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+          info.tcpi_bytes_acked >= kHandshakeAndGreeting) {
+        return {};
+      }
+    }
+    std::this_thread::yield();
+  }
+  return wrong("nothing was sent");
 }
 
 class Puppet {
@@ -400,6 +421,7 @@ void Puppet::register_verbs() {
     }
   };
   verbs_["settle"] = [this](const std::string&, Arguments&) { return poll_until_settled(); };
+  verbs_["await_joined"] = [](const std::string&, Arguments&) { return await_joined(); };
   verbs_["async_error"] = [this](const std::string&, Arguments&) -> Outcome {
     ncclResult_t state = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(top(), &state);
@@ -409,6 +431,13 @@ void Puppet::register_verbs() {
     std::size_t count = 0;
     arguments >> count;
     return all_reduce(top(), count);
+  };
+  verbs_["send"] = [this](const std::string&, Arguments& arguments) {
+    int peer = 0;
+    std::size_t count = 0;
+    arguments >> peer >> count;
+    const std::vector<float> values(count, 1.0F);
+    return outcome_of(ncclSend(values.data(), count, ncclFloat32, peer, top(), nullptr));
   };
   verbs_["split"] = [this](const std::string&, Arguments& arguments) {
     int color = 0;
@@ -465,6 +494,7 @@ void Puppet::register_faults() {
     if (how == "at_once") ::_exit(outcome.code);
     std::exit(outcome.code);
   };
+  verbs_["quit"] = [](const std::string&, Arguments&) -> Outcome { std::exit(0); };
   verbs_["fork"] = [this](const std::string&, Arguments& arguments) {
     std::string what;
     arguments >> what;
