@@ -60,6 +60,11 @@ if(GYRE_SANITIZE)
   target_link_options(gyre_flags INTERFACE -fsanitize=${GYRE_SANITIZE})
 endif()
 
+if(GYRE_BUILD_FUZZERS)
+  # Coverage of the code under test, not of the targets alone.
+  target_compile_options(gyre_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # gyre_component(base DEPS ...): the static library gyre_base of every *.cc in the current folder.
 function(gyre_component name)
   cmake_parse_arguments(ARG "" "" "DEPS;SOURCES" ${ARGN})

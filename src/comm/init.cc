@@ -88,11 +88,11 @@ Result<void> Communicator::ready_or_fail(Result<void> result) {
 }
 
 Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
-  GYRE_TRY_ASSIGN(const IdContents contents, decode(id));
-  key_ = contents.key;
   GYRE_TRY_ASSIGN(const PeerFacts own, own_facts(settings_));
-  GYRE_TRY_ASSIGN(const auto all, rendezvous(id, rank_, world_, encode(own), deadline, &abort_));
-  for (const auto& bytes : all) {
+  GYRE_TRY_ASSIGN(const Meeting meeting,
+                  gyre::meet(id, rank_, world_, encode(own), deadline, &abort_));
+  key_ = meeting.session;
+  for (const auto& bytes : meeting.facts) {
     GYRE_TRY_ASSIGN(PeerFacts facts, decode_facts(bytes));
     facts_.push_back(std::move(facts));
   }
