@@ -97,13 +97,5 @@ TEST(Huge, BroadcastPast32Bits) {
   });
 }
 
-// Counts below 2^32 whose bytes are not: eight-byte elements.
-TEST(Huge, BroadcastOfLongElements) {
-  with_ranges([](ncclComm_t comm, int, const Periodic& memory) {
-    EXPECT_TRUE(
-        ok(ncclBroadcast(memory.data(), memory.data(), kPast32 / 8, ncclUint64, 0, comm, nullptr)));
-  });
-}
-
 }  // namespace
 }  // namespace gyre::test
