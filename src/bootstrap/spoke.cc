@@ -154,11 +154,12 @@ void Spoke::announce(const Error& error) {
 void Spoke::goodbye() { post(encode(FrameType::goodbye, 0, {})); }
 
 void Spoke::on_frame(Frame frame) {
+  const std::uint64_t sequence = frame.sequence;
   switch (frame.type) {
     case FrameType::whole:
     case FrameType::failure:
     case FrameType::answers:
-      return reply(frame.sequence, std::move(frame));
+      return reply(sequence, std::move(frame));
     case FrameType::announced:
     case FrameType::refused:
       return on_announced(frame);
@@ -166,7 +167,7 @@ void Spoke::on_frame(Frame frame) {
     case FrameType::left:
       return on_rank_gone(frame);
     case FrameType::question:
-      return answer(frame.sequence);
+      return answer(sequence);
     default:
       return on_end("sent a message that makes no sense");
   }

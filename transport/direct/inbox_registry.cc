@@ -109,7 +109,7 @@ Result<void> register_inbox(const JobKey& key, int rank, std::shared_ptr<Inbox> 
         Status::invalid_usage,
         fmt::format("rank {} is already in this communicator, in this very process", rank)};
   }
-  slot = std::move(inbox);
+  slot = inbox;
   return {};
 }
 
