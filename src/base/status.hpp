@@ -75,11 +75,11 @@ class [[nodiscard]] Result<void> {
 }  // namespace gyre
 
 // Returns the error of `expression` from the enclosing function, if it has one.
-#define GYRE_TRY(expression)                                  \
-  do {                                                        \
-    if (auto gyre_result_ = (expression); !gyre_result_) {    \
-      return std::move(gyre_result_).error();                 \
-    }                                                         \
+#define GYRE_TRY(expression)                               \
+  do {                                                     \
+    if (auto gyre_result_ = (expression); !gyre_result_) { \
+      return std::move(gyre_result_).error();              \
+    }                                                      \
   } while (false)
 
 #define GYRE_CONCAT_INNER(a, b) a##b

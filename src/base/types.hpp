@@ -40,8 +40,8 @@ constexpr bool is_low_precision(DataType type) { return is_float(type) && size_o
 
 // nccl-tests' spelling.
 constexpr std::string_view name_of(DataType type) {
-  constexpr std::string_view kNames[kDataTypes] = {"int8",  "uint8",  "int32",    "uint32",
-                                                   "int64", "uint64", "half",     "float",
+  constexpr std::string_view kNames[kDataTypes] = {"int8",   "uint8",    "int32",  "uint32",
+                                                   "int64",  "uint64",   "half",   "float",
                                                    "double", "bfloat16", "f8e4m3", "f8e5m2"};
   return kNames[static_cast<int>(type)];
 }

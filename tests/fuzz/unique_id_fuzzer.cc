@@ -27,8 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using gyre::fuzz::require;
   gyre::UniqueId raw;
   std::memcpy(raw.bytes.data(), data, std::min(size, raw.bytes.size()));
-  if (const auto contents = gyre::decode(raw))
-    require(gyre::encode(*contents) == raw);
+  if (const auto contents = gyre::decode(raw)) require(gyre::encode(*contents) == raw);
   const gyre::IdContents contents = contents_from(std::span(data, size));
   const gyre::UniqueId id = gyre::encode(contents);
   const auto back = gyre::decode(id);

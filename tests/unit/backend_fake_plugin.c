@@ -96,7 +96,7 @@ __attribute__((visibility("default"))) const gyreBackend* gyreBackendTable(uint3
 #ifdef FAKE_HOLE
                                     0,
 #else
-                                     free_it,
+                                    free_it,
 #endif
                                     0};
   (void)version;
