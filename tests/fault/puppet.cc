@@ -4,7 +4,7 @@
 #include <linux/tcp.h>
 #include <nccl.h>
 #include <netinet/in.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -88,6 +88,26 @@ Usage usage() {
   statm >> total >> resident;
   return {entries_of("/proc/self/fd"), entries_of("/proc/self/task"),
           resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024};
+}
+
+// Until this process listens at the port.
+Outcome await_listening(unsigned port) {
+  const Clock::time_point until = Clock::now() + kPatience;
+  while (Clock::now() < until) {
+    for (int fd = kReportsFd + 1; fd < 256; ++fd) {
+      int listening = 0;
+      socklen_t length = sizeof listening;
+      sockaddr_in6 address{};  // large enough for both families, with the port at one place
+      socklen_t address_length = sizeof address;
+      if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) == 0 && listening != 0 &&
+          ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &address_length) == 0 &&
+          ntohs(address.sin6_port) == port) {
+        return {};
+      }
+    }
+    std::this_thread::yield();
+  }
+  return wrong("nobody listens");
 }
 
 // Until more than a handshake and a greeting of this process has reached another one over TCP.
@@ -280,10 +300,11 @@ void Puppet::report(const std::string& tag, const Outcome& outcome, Clock::time_
 }
 
 Outcome Puppet::init(const std::string& id, bool blocking) {
+  const ncclUniqueId unique = unhex(id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocking ? 1 : 0;
   ncclComm_t comm = nullptr;
-  const ncclResult_t code = ncclCommInitRankConfig(&comm, world_, unhex(id), rank_, &config);
+  const ncclResult_t code = ncclCommInitRankConfig(&comm, world_, unique, rank_, &config);
   if (code == ncclSuccess || code == ncclInProgress) comms_.push_back(comm);
   return outcome_of(code);
 }
@@ -344,7 +365,7 @@ Outcome Puppet::rounds_of_life(int rounds, std::size_t count, bool with_split) {
   for (int i = 0; i < rounds; ++i) {
     if (i == std::min(kWarmUp, rounds / 2)) before = usage();
     Outcome outcome = make_and_use(count);
-    if (outcome.code == 0 && with_split) {
+    if (outcome.code == 0 && with_split && i % 4 == 0) {
       outcome = split(rank_ % 2);
       if (outcome.code == 0) outcome = all_reduce(top(), count);
       if (outcome.code == 0) outcome = end(ncclCommDestroy);
@@ -373,6 +394,16 @@ Outcome Puppet::in_forked_child(const std::string& what) {
     ::alarm(10);  // a child that hangs is a failure with a signal
     std::signal(SIGALRM, SIG_DFL);
     if (what == "exit") ::_exit(0);
+    if (what == "linger") {
+      ::alarm(0);
+      ::prctl(PR_SET_PDEATHSIG, 0);
+      // Its own pipe ends are all it may share with the parent.
+      ::close(kReportsFd);
+      char byte = 0;
+      while (::read(kCommandsFd, &byte, 1) > 0) {
+      }
+      ::_exit(0);
+    }
     if (what == "handlers") std::exit(0);
     if (what == "exec") {
       ::execl("/bin/true", "true", nullptr);
@@ -391,6 +422,7 @@ Outcome Puppet::in_forked_child(const std::string& what) {
     }
     ::_exit(2);
   }
+  if (what == "linger") return {};
   int status = -1;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -410,6 +442,12 @@ void Puppet::register_verbs() {
     arguments >> id >> mode;
     return init(id, mode != "nonblocking");
   };
+  // The id that NCCL_COMM_ID stands for.
+  verbs_["init_fixed"] = [this](const std::string&, Arguments&) -> Outcome {
+    ncclUniqueId id{};
+    const ncclResult_t code = ncclGetUniqueId(&id);
+    return code == ncclSuccess ? init(hex(id), true) : outcome_of(code);
+  };
   verbs_["join"] = [this](const std::string&, Arguments& arguments) -> Outcome {
     std::string url;
     arguments >> url;
@@ -422,6 +460,11 @@ void Puppet::register_verbs() {
   };
   verbs_["settle"] = [this](const std::string&, Arguments&) { return poll_until_settled(); };
   verbs_["await_joined"] = [](const std::string&, Arguments&) { return await_joined(); };
+  verbs_["await_listening"] = [](const std::string&, Arguments& arguments) {
+    unsigned port = 0;
+    arguments >> port;
+    return await_listening(port);
+  };
   verbs_["async_error"] = [this](const std::string&, Arguments&) -> Outcome {
     ncclResult_t state = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(top(), &state);
