@@ -100,6 +100,7 @@ void add_to_share(std::shared_ptr<Communicator> comm, const Call& call, HostStre
     return;
   }
   found->calls.push_back(call);
+  found->awaited = found->awaited || (stream == nullptr) != (found->stream == nullptr);
   if (stream != nullptr && found->stream == nullptr) {
     found->stream = stream;
   } else if (stream != nullptr && stream != found->stream) {

@@ -112,6 +112,7 @@ Result<void> run_now(Communicator& comm, const Call& call) {
 
 Result<void> issue(std::vector<Share> shares) {
   bool in_progress = false;
+  std::vector<HostStream*> awaited;
   // One batch per stream, in order of first use; all shares without a stream form the last one.
   std::vector<std::pair<HostStream*, std::shared_ptr<Batch>>> batches;
   Batch now;
@@ -123,6 +124,7 @@ Result<void> issue(std::vector<Share> shares) {
   }
   for (Share& share : shares) {
     in_progress = in_progress || share.background;
+    if (share.awaited && share.comm->options().blocking) awaited.push_back(share.stream);
     if (share.background) share.comm->begin_background();
     const std::uint64_t turn = share.comm->turns().take();
     Batch* batch = &now;
@@ -155,6 +157,10 @@ Result<void> issue(std::vector<Share> shares) {
   }
   if (!now.shares.empty()) {
     Result<void> ran = now.run();
+    if (!ran && result) result = std::move(ran);
+  }
+  for (HostStream* stream : awaited) {
+    Result<void> ran = stream->synchronize();
     if (!ran && result) result = std::move(ran);
   }
   if (result && in_progress)

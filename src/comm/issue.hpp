@@ -15,6 +15,7 @@ struct Share {
   std::vector<Call> calls;
   HostStream* stream = nullptr;          // null: on the calling thread
   bool background = false;               // runs on the communicator's own worker
+  bool awaited = false;                  // has a call without a stream beside calls with one
   std::vector<HostStream*> joined = {};  // further streams that wait for it and that it waits for
 };
 
@@ -22,7 +23,7 @@ struct Share {
 Result<void> run_now(Communicator& comm, const Call& call);
 
 // Issues the shares of one group. Those without a stream have ended when it returns, driven
-// together by the calling thread; the others run on their streams, in issue order per communicator.
+// together by the calling thread, and so have those awaited; the others run on their streams, in issue order per communicator.
 // in_progress if a non-blocking communicator took part.
 Result<void> issue(std::vector<Share> shares);
 
