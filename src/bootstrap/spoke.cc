@@ -195,6 +195,9 @@ void Spoke::on_rank_gone(const Frame& frame) {
     return on_end("sent nonsense");
   const int rank = static_cast<int>(message->rank);
   if (rank == 0 && frame.type == FrameType::left) hub_left_ = true;
+  if (frame.type == FrameType::lost && !loss_) {
+    loss_ = Error{Status::peer_lost, fmt::format("rank {} {}", rank, message->how)};
+  }
   if (events_ == nullptr) return;
   if (frame.type == FrameType::left) {
     events_->left(rank);
@@ -207,9 +210,10 @@ void Spoke::on_end(std::string how) {
   if (connection_) connection_->close();
   connection_.reset();
   // Rank 0 may go when it has said goodbye, and its hub goes with it.
+  // If a rank was lost before, that is why.
   if (hub_left_) {
-    fail_all(
-        {Status::peer_lost, "rank 0 has left, and with it the process that connects the ranks"});
+    fail_all(loss_.value_or(Error{
+        Status::peer_lost, "rank 0 has left, and with it the process that connects the ranks"}));
     return;
   }
   fail_all({Status::peer_lost, fmt::format("rank 0's process {}", how)});

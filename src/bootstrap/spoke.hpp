@@ -24,7 +24,9 @@
 namespace gyre {
 
 // Threads: users call the public functions; the reactor runs the private on_*() ones. Results
-// cross under `mutex_`. `connection_`, `events_` and `hub_left_` belong to the reactor's thread.
+// cross under `mutex_`. `connection_`, `events_`, `hub_left_` and `loss_` belong to the reactor's
+// thread.
+std::optional<Error> loss_;  // the first rank lost; on the reactor's thread
 class Spoke : public std::enable_shared_from_this<Spoke> {
  public:
   using Parts = std::vector<std::vector<std::byte>>;
@@ -67,6 +69,7 @@ class Spoke : public std::enable_shared_from_this<Spoke> {
   std::shared_ptr<FrameConnection> connection_;
   ControlEvents* events_;
   bool hub_left_ = false;
+  std::optional<Error> loss_;  // the first rank that was lost
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -64,8 +64,10 @@ bool all_reduce_is_direct(const Call& call, const PlanFacts& facts) {
   if (facts.reproducible || call.op == ReduceOp::avg) return true;
   if (must_be_ring(call, facts) || facts.world > kMostDirectRanks) return false;
   // Two-shot moves as many bytes as a ring, in two hops instead of 2(n-1): better wherever a hop
-  // costs no more to a far rank than to a neighbour.
-  return facts.memory_lanes || facts.world == 2;
+  // costs no more to a far rank than to a neighbour. It rounds low-precision sums once, a ring at
+  // every hop; a reduce, whose root would receive everything, is not worth that over wires.
+  return facts.memory_lanes || facts.world == 2 ||
+         (is_low_precision(call.type) && call.kind != CallKind::reduce);
 }
 
 Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
