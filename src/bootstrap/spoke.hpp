@@ -26,7 +26,6 @@ namespace gyre {
 // Threads: users call the public functions; the reactor runs the private on_*() ones. Results
 // cross under `mutex_`. `connection_`, `events_`, `hub_left_` and `loss_` belong to the reactor's
 // thread.
-std::optional<Error> loss_;  // the first rank lost; on the reactor's thread
 class Spoke : public std::enable_shared_from_this<Spoke> {
  public:
   using Parts = std::vector<std::vector<std::byte>>;
