@@ -23,8 +23,8 @@ struct Share {
 Result<void> run_now(Communicator& comm, const Call& call);
 
 // Issues the shares of one group. Those without a stream have ended when it returns, driven
-// together by the calling thread, and so have those awaited; the others run on their streams, in issue order per communicator.
-// in_progress if a non-blocking communicator took part.
+// together by the calling thread, and so have those awaited; the others run on their streams, in
+// issue order per communicator. in_progress if a non-blocking communicator took part.
 Result<void> issue(std::vector<Share> shares);
 
 }  // namespace gyre
