@@ -18,7 +18,7 @@ namespace gyre::test {
 namespace {
 
 // GYRE_INIT_TIMEOUT of the jobs that may fail, and what the verdict may take on top.
-constexpr milliseconds kInitBound{9000};
+constexpr milliseconds kInitBound{6000};
 
 std::string free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -37,7 +37,7 @@ class Ghosts : public testing::TestWithParam<Place> {
   Environment job(const std::string& name) const {
     return GetParam().environment() + Environment{{"NCCL_COMM_ID", "127.0.0.1:" + port_},
                                                   {"GYRE_JOB_ID", name},
-                                                  {"GYRE_INIT_TIMEOUT", "5"}};
+                                                  {"GYRE_INIT_TIMEOUT", "3"}};
   }
   static void expect_works(Ranks& ranks) {
     ranks.expect_success(ranks.all(), "all_reduce 100000");

@@ -31,6 +31,8 @@ std::vector<std::string> merged(const Environment& environment) {
     if (!overridden(*variable, environment)) all.emplace_back(*variable);
   }
   for (const auto& [name, value] : environment) all.push_back(name + "=" + value);
+  // An init that hangs is to say so before the test gives up on it.
+  if (!overridden("GYRE_INIT_TIMEOUT=", environment)) all.emplace_back("GYRE_INIT_TIMEOUT=15");
   return all;
 }
 
@@ -135,7 +137,10 @@ Report Rank::report(const std::string& tag, milliseconds limit) {
   const Clock::time_point until = Clock::now() + limit;
   std::deque<Report>& queue = arrived_[tag];
   while (queue.empty()) {
-    if (!read_reports(until)) return {};
+    if (read_reports(until)) continue;
+    Report none;
+    none.text = "no report came: it hangs, or is dead";
+    return none;
   }
   Report first = queue.front();
   queue.pop_front();
@@ -203,8 +208,13 @@ std::vector<int> Ranks::without(const std::vector<int>& left_out) const {
 std::vector<Report> Ranks::ask(const std::vector<int>& ranks, const std::string& command,
                                milliseconds limit) {
   tell(ranks, "all", command);
+  // One limit for all: ranks that hang, hang together.
+  const Clock::time_point until = Clock::now() + limit;
   std::vector<Report> reports;
-  for (const int rank : ranks) reports.push_back((*this)[rank].report("all", limit));
+  for (const int rank : ranks) {
+    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+    reports.push_back((*this)[rank].report("all", std::max(left, milliseconds(0))));
+  }
   return reports;
 }
 
