@@ -74,7 +74,7 @@ std::string flag_label(int letter) {
   return "option";
 }
 
-[[noreturn]] void refuse(std::string text) { throw Failure(ExitCode::usage, std::move(text)); }
+[[noreturn]] void refuse(const std::string& text) { throw Failure(ExitCode::usage, text); }
 
 int to_int(int letter, std::string_view text, int low, int high) {
   const std::string copy(text);
