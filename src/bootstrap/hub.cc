@@ -38,8 +38,12 @@ SharedBytes error_frame(FrameType type, std::uint64_t sequence, int rank, const 
 
 Result<std::shared_ptr<Hub>> Hub::start(const Options& options) {
   GYRE_TRY(refuse_in_child());
-  if (options.world > 0) GYRE_TRY(ensure_descriptors(descriptors_for(options.world)));
   std::shared_ptr<Hub> hub(new Hub(options));
+  // A hub that cannot serve still answers for a while: the ranks that come learn why.
+  if (options.world > 0) {
+    const auto enough = ensure_descriptors(descriptors_for(options.world));
+    if (!enough) hub->broken_ = enough.error();
+  }
   Result<void> result;
   Reactor::instance().run([&] {
     const HubKey key{options.key.nonce, options.purpose};
@@ -68,6 +72,10 @@ Result<std::shared_ptr<Hub>> Hub::start(const Options& options) {
     static std::uint64_t serial = 0;
     hub->serial_ = ++serial;
     hubs()[key] = hub;
+    if (hub->broken_) {
+      result = *hub->broken_;
+      hub->linger();
+    }
   });
   if (!result) return std::move(result).error();
   return hub;

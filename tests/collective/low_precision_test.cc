@@ -23,7 +23,7 @@ constexpr Range kRanges[] = {
     {"half 60000", ncclFloat16, 0x7b53, 0x7b53, 0x7c00},
     {"half 6e-8", ncclFloat16, 0x0001, 0x0001, 0x000a},
     {"half -60000", ncclFloat16, 0xfb53, 0xfb53, 0xfc00},
-    {"half 6000", ncclFloat16, 0x6ddc, 0x6ddc, 0x7b53},
+    {"half 6144", ncclFloat16, 0x6e00, 0x6e00, 0x7b80},
     {"bfloat16 near the largest", ncclBfloat16, 0x7f7e, 0x7f7e, 0x7f80},
     {"bfloat16 largest", ncclBfloat16, 0x7f7f, 0x7f7f, 0x7f80},
     {"bfloat16 smallest", ncclBfloat16, 0x0001, 0x0001, 0x000a},
