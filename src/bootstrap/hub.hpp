@@ -36,6 +36,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
     std::optional<Address> fixed_address;  // also listen there
   };
   // Error `busy` if such a hub works already; one that failed or is done gives way.
+  // Too few descriptors for the world: that error, here and, for a while, to everybody who joins.
   static Result<std::shared_ptr<Hub>> start(const Options& options);
   // Ends the hub of that key in this process, if there is one.
   static void retire(const JobKey& key, Purpose purpose);
