@@ -2,6 +2,7 @@
 // forks: its children would be refused.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
