@@ -205,6 +205,7 @@ Result<Drive> Communicator::begin(std::span<const Call> calls) {
 }
 
 void Communicator::end(const Drive& drive) {
+  if (!drive.result) drive.executor->revoke_references();
   drive.executor->finished.fetch_add(1, std::memory_order_relaxed);
   running_.leave();
 }

@@ -56,6 +56,12 @@ bool RankExecutor::references_taken() {
   return true;
 }
 
+void RankExecutor::revoke_references() {
+  for (Link* link : config_.links) {
+    if (link != nullptr && !link->send.taken(link->referred_until)) link->send.revoke_references();
+  }
+}
+
 bool RankExecutor::flushed() const {
   for (const Transport* transport : pollers_) {
     if (!transport->flushed()) return false;

@@ -53,6 +53,9 @@ class RankExecutor {
   // Records a fault that this rank found and tells everybody.
   Error fault(Error error);
 
+  // After a failed call: takes back what peers may still read in this rank's buffers.
+  void revoke_references();
+
   bool polls() const { return !pollers_.empty(); }
   void descriptors(std::vector<pollfd>& fds) const;
   const BellEnd& bell() const { return *config_.bell; }

@@ -25,7 +25,8 @@ Result<Progress> StrandRun::try_step(const Wiring& wiring) {
   if (cursor_.done()) return Progress::done;
   const ResolvedStep step = cursor_.current();
   if (missing_peer(step, wiring) >= 0) return Progress::blocked;
-  GYRE_TRY(execute(resolve(step), wiring));
+  GYRE_TRY_ASSIGN(const bool executed, execute(resolve(step), wiring));
+  if (!executed) return Progress::blocked;
   cursor_.next();
   return cursor_.done() ? Progress::done : Progress::stepped;
 }
@@ -117,13 +118,25 @@ Result<int> StrandRun::gather_operands(const Moved& moved, const Wiring& wiring,
   return operands;
 }
 
+// What was read in a peer's own memory counts only if the peer still stood by it afterwards. A peer
+// takes slots back when its call fails; the reason is on its way here.
+bool StrandRun::references_held(const Moved& moved, const Wiring& wiring) const {
+  for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
+    const LaneReceiver& lane = wiring.link(peer).receive;
+    const SlotKind kind = lane.view().header(lane.position()).kind;
+    const bool by_reference = kind == SlotKind::mapped || kind == SlotKind::address;
+    if (by_reference && !lane.still_there()) return false;
+  }
+  return true;
+}
+
 bool StrandRun::needs_fold(const ResolvedStep& step, int operands, int local) const {
   if (!work_.reducing) return false;
   return operands > 1 || (local >= 0 && work_.fold.op == ReduceOp::premulsum) ||
          (step.finish && work_.fold.op == ReduceOp::avg);
 }
 
-Result<void> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
+Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   int local = -1;
   GYRE_TRY_ASSIGN(const int operands, gather_operands(moved, wiring, &local));
   const std::span<const std::byte* const> sources =
@@ -151,13 +164,14 @@ Result<void> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
     }
     value = place;
   }
+  if (!references_held(moved, wiring)) return false;
   if (sends) send_value(moved, value, moved.target != nullptr || value == moved.source, wiring);
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
     link.receive.release();
     ring(link.peer_bell);
   }
-  return {};
+  return true;
 }
 
 void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stable,

@@ -76,7 +76,9 @@ class StrandRun {
   Result<int> gather_operands(const Moved& moved, const Wiring& wiring, int* local) const;
   Result<const std::byte*> receive_one(const Moved& moved, std::uint32_t peer, int slot,
                                        const Wiring& wiring) const;
-  Result<void> execute(const Moved& moved, const Wiring& wiring);
+  bool references_held(const Moved& moved, const Wiring& wiring) const;
+  // False: a peer took a slot back meanwhile, and nothing was sent or released.
+  Result<bool> execute(const Moved& moved, const Wiring& wiring);
   void send_value(const Moved& moved, const std::byte* value, bool stable,
                   const Wiring& wiring) const;
   bool needs_fold(const ResolvedStep& step, int operands, int local) const;

@@ -107,6 +107,17 @@ class LaneSender {
   }
   SlotHeader& header() const { return view_.header(position_); }
   std::byte* slot() const { return view_.slot(position_); }
+  // Takes back what was sent by reference and not yet taken, because its memory is about to change
+  // (the call failed and returns to its user). A receiver at work on such a slot sees it by
+  // LaneReceiver::still_there(): the exchange is ordered before every later change of the memory.
+  void revoke_references() {
+    for (std::uint64_t p = view_.credit->head.load(std::memory_order_acquire); p < position_; ++p) {
+      SlotHeader& header = view_.header(p);
+      if (header.kind == SlotKind::mapped || header.kind == SlotKind::address) {
+        header.sequence.exchange(0, std::memory_order_seq_cst);
+      }
+    }
+  }
   // Publishes the slot that was just filled. The caller rings the receiver's bell afterwards.
   void post() {
     header().sequence.store(position_ + 1, std::memory_order_release);
@@ -132,6 +143,12 @@ class LaneReceiver {
   const SlotHeader* front() const {
     const SlotHeader& header = view_.header(position_);
     return header.sequence.load(std::memory_order_acquire) == position_ + 1 ? &header : nullptr;
+  }
+  // Whether the front slot, whose payload was read by reference, was not taken back meanwhile. A
+  // read-modify-write, so that the reads of the payload come before it.
+  bool still_there() const {
+    return view_.header(position_).sequence.fetch_add(0, std::memory_order_acq_rel) ==
+           position_ + 1;
   }
   const std::byte* slot() const { return view_.slot(position_); }
   // Gives the slot back. The caller rings the sender's bell afterwards.
