@@ -287,15 +287,15 @@ void Hub::on_end(int rank, std::string how) {
   member.how = how;
   if (member.connection) member.connection->close();
   member.connection.reset();
-  // Once a rendezvous is over, its connections have no meaning.
+  // A rendezvous says it below, once, and with the reason.
   if (!is_rendezvous()) {
     log_info(Subsystem::bootstrap, "{} {}", name(rank), how);
     send_to_others(rank, encode(FrameType::lost, 0,
                                 encode(RankMessage{static_cast<std::uint32_t>(rank), how})));
   }
   for (auto& [_, question] : questions_) question.answers[static_cast<std::size_t>(rank)] = {};
-  if (is_rendezvous() && !over()) {
-    // Even if its part is here: the others would meet a rank that never comes to the next step.
+  if (is_rendezvous() && !broken_) {
+    // Also when all have met: the others would wait for a rank that never comes to the next step.
     break_down(rank, {Status::peer_lost, fmt::format("init: {} {}", name(rank), how)});
   }
   fail_gathers_without(rank);

@@ -29,9 +29,14 @@ Address own_side_of(const std::vector<Address>& named) {
   return Address::any(family).with_port(named.front().port);
 }
 
+struct Joined {
+  std::unique_ptr<Attendance> attendance;  // gets the events of
+  std::shared_ptr<Spoke> spoke;
+};
+
 // Connects to the rendezvous as `rank`; rank 0 of an id with a fixed port serves it as well.
-Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Deadline deadline,
-                                    const AbortState* abort, bool patient) {
+Result<Joined> join(const UniqueId& id, int rank, int world, Deadline deadline,
+                    const AbortState* abort, bool patient) {
   GYRE_TRY(refuse_in_child());
   if (world < 1 || rank < 0 || rank >= world || world > kMaxWorld) {
     return Error{Status::invalid_argument, fmt::format("rank {} of {} ranks", rank, world)};
@@ -50,10 +55,14 @@ Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Dea
     error.text = fmt::format("rank {}: {}", rank, error.text);
     return error;
   }
-  return Spoke::start(*std::move(fd), rank, world, nullptr);
+  Joined joined;
+  joined.attendance = std::make_unique<Attendance>();
+  joined.spoke = Spoke::start(*std::move(fd), rank, world, joined.attendance.get());
+  joined.attendance->hold(joined.spoke);
+  return joined;
 }
 
-Result<Meeting> gather_at(Spoke& spoke, const JobKey& key, std::span<const std::byte> facts,
+Result<Meeting> gather_at(Joined joined, const UniqueId& id, std::span<const std::byte> facts,
                           Deadline deadline, const AbortState* abort) {
   // Rank 0's nonce tells this meeting from any other of the same key.
   Nonce nonce{};
@@ -61,7 +70,7 @@ Result<Meeting> gather_at(Spoke& spoke, const JobKey& key, std::span<const std::
   WireWriter writer;
   writer.raw(std::span<const std::uint8_t>(nonce));
   writer.raw(facts);
-  GYRE_TRY_ASSIGN(auto parts, spoke.all_gather(writer.take(), "init", deadline, abort));
+  GYRE_TRY_ASSIGN(auto parts, joined.spoke->all_gather(writer.take(), "init", deadline, abort));
   Meeting meeting;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     auto& part = parts[rank];
@@ -71,18 +80,11 @@ Result<Meeting> gather_at(Spoke& spoke, const JobKey& key, std::span<const std::
     const auto facts_begin = part.begin() + static_cast<std::ptrdiff_t>(nonce.size());
     if (rank == 0) {
       const std::string_view label(reinterpret_cast<const char*>(part.data()), nonce.size());
-      meeting.session = derive_key(key, label);
+      meeting.session = derive_key(decode(id)->key, label);
     }
     meeting.facts.emplace_back(facts_begin, part.end());
   }
-  return meeting;
-}
-
-Result<Meeting> finish_meeting(Spoke& spoke, const UniqueId& id, std::span<const std::byte> facts,
-                               Deadline deadline, const AbortState* abort) {
-  auto meeting = gather_at(spoke, decode(id)->key, facts, deadline, abort);
-  if (meeting) spoke.goodbye();
-  spoke.stop();
+  meeting.attendance = std::move(joined.attendance);
   return meeting;
 }
 
@@ -97,14 +99,15 @@ Result<void> check_facts(int rank, std::span<const std::byte> facts) {
 Result<Meeting> meet(const UniqueId& id, int rank, int world, std::span<const std::byte> facts,
                      Deadline deadline, const AbortState* abort) {
   GYRE_TRY(check_facts(rank, facts));
-  GYRE_TRY_ASSIGN(const auto spoke, join(id, rank, world, deadline, abort, true));
-  return finish_meeting(*spoke, id, facts, deadline, abort);
+  GYRE_TRY_ASSIGN(Joined joined, join(id, rank, world, deadline, abort, true));
+  return gather_at(std::move(joined), id, facts, deadline, abort);
 }
 
 Result<std::vector<std::vector<std::byte>>> rendezvous(const UniqueId& id, int rank, int world,
                                                        std::span<const std::byte> facts,
                                                        Deadline deadline, const AbortState* abort) {
   GYRE_TRY_ASSIGN(Meeting meeting, meet(id, rank, world, facts, deadline, abort));
+  meeting.attendance->goodbye();
   return std::move(meeting.facts);
 }
 
@@ -120,13 +123,13 @@ Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
     if (!id && id.status() != Status::busy) return id.error();
     if (id && used != *id) {
       const Deadline dial_until = deadline.earlier(Deadline::after(kStaleDial));
-      if (const auto spoke = join(*id, rank, world, dial_until, abort, false)) {
-        auto meeting = finish_meeting(**spoke, *id, facts, deadline, abort);
+      if (auto joined = join(*id, rank, world, dial_until, abort, false)) {
+        auto meeting = gather_at(*std::move(joined), *id, facts, deadline, abort);
         if (meeting) return meeting;
         used = *id;
         last = meeting.error();
       } else {
-        last = spoke.error();
+        last = joined.error();
       }
     }
     if (used && deadline.expired()) return last;
@@ -139,9 +142,8 @@ Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
 
 Result<void> report_failure(const UniqueId& id, int rank, int world, const Error& error,
                             Deadline deadline) {
-  GYRE_TRY_ASSIGN(const auto spoke, join(id, rank, world, deadline, nullptr, true));
-  spoke->announce(error);
-  spoke->stop();
+  GYRE_TRY_ASSIGN(const Joined joined, join(id, rank, world, deadline, nullptr, true));
+  joined.attendance->give_up(error);
   return {};
 }
 

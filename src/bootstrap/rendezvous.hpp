@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/abort.hpp"
 #include "base/clock.hpp"
 #include "base/status.hpp"
+#include "bootstrap/attendance.hpp"
 #include "bootstrap/job_key.hpp"
 #include "bootstrap/unique_id.hpp"
 
@@ -29,10 +31,12 @@ Result<std::vector<std::vector<std::byte>>> rendezvous(const UniqueId& id, int r
 
 // The same, with a key of this very meeting that only its ranks know: an id (a fixed port above
 // all) may be met at again, and the connections of two meetings must never be taken for each
-// other's.
+// other's. The place there is kept until the caller is connected by other means; letting go of it
+// without a goodbye tells the others that this rank was lost.
 struct Meeting {
   std::vector<std::vector<std::byte>> facts;
   JobKey session;
+  std::unique_ptr<Attendance> attendance;
 };
 Result<Meeting> meet(const UniqueId& id, int rank, int world, std::span<const std::byte> facts,
                      Deadline deadline, const AbortState* abort);

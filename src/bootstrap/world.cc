@@ -105,7 +105,7 @@ Result<Meeting> meet_by_file(const Place& place, std::span<const std::byte> fact
 
 Result<Meeting> meet_at_place(const Place& place, std::span<const std::byte> facts,
                               Deadline deadline, const AbortState* abort) {
-  if (place.world == 1) return Meeting{{{facts.begin(), facts.end()}}, {}};
+  if (place.world == 1) return Meeting{{{facts.begin(), facts.end()}}, {}, nullptr};
   if (place.url.kind == WorldUrl::Kind::file) return meet_by_file(place, facts, deadline, abort);
   GYRE_TRY_ASSIGN(const UniqueId id, unique_id_for(place.url.place));
   return meet(id, place.rank, place.world, facts, deadline, abort);
@@ -113,12 +113,12 @@ Result<Meeting> meet_at_place(const Place& place, std::span<const std::byte> fac
 
 class StarWorld final : public World {
  public:
-  StarWorld(const Place& place, milliseconds timeout, const AbortState* abort)
+  StarWorld(const Place& place, milliseconds timeout, AbortState* abort)
       : rank_(place.rank),
         size_(place.world),
         local_rank_(place.local_rank),
         timeout_(timeout),
-        abort_(abort) {}
+        abort_(abort != nullptr ? abort : &own_abort_) {}
   ~StarWorld() override {
     if (control_) control_->goodbye();
   }
@@ -139,12 +139,15 @@ class StarWorld final : public World {
   Result<UniqueId> make_unique_id() override;
 
  private:
+  Result<void> connect(const Meeting& meeting, Deadline deadline);
+
   int rank_;
   int size_;
   int local_rank_;
   int local_size_ = 1;
   milliseconds timeout_;
-  const AbortState* abort_;
+  AbortState own_abort_;
+  AbortState* abort_;
   NoEvents events_;
   std::unique_ptr<Control> control_;
 };
@@ -157,6 +160,18 @@ Result<void> StarWorld::open(const Place& place) {
     GYRE_TRY_ASSIGN(own, local_endpoint());
   }
   GYRE_TRY_ASSIGN(const Meeting meeting, meet_at_place(place, encode_facts(own), deadline, abort_));
+  Result<void> connected = connect(meeting, deadline);
+  if (meeting.attendance == nullptr) return connected;
+  if (connected) {
+    meeting.attendance->goodbye();
+  } else {
+    meeting.attendance->give_up(connected.error());
+  }
+  return connected;
+}
+
+Result<void> StarWorld::connect(const Meeting& meeting, Deadline deadline) {
+  if (meeting.attendance) meeting.attendance->watch(*abort_);
   std::vector<WorldFacts> facts;
   for (const auto& bytes : meeting.facts) {
     GYRE_TRY_ASSIGN(WorldFacts one, decode_facts(bytes));
@@ -173,6 +188,9 @@ Result<void> StarWorld::open(const Place& place) {
   const auto hub = rank_ == 0 ? std::vector<Address>{} : reachable(facts[0].endpoint);
   GYRE_TRY_ASSIGN(control_,
                   Control::open(meeting.session, rank_, size_, hub, &events_, deadline, abort_));
+  if (meeting.attendance) meeting.attendance->reached_rank_0();
+  // Whoever returns may rely on the star: nobody is still on the way to it.
+  GYRE_TRY(control_->all_gather({}, "joining", deadline, abort_));
   return {};
 }
 

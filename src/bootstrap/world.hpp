@@ -22,7 +22,8 @@ struct WorldOptions {
   int world = -1;
   // Of joining and of each call; 0: GYRE_INIT_TIMEOUT.
   milliseconds timeout{0};
-  const AbortState* abort = nullptr;
+  // Also raised by join() when another rank dies meanwhile; outlives the World.
+  AbortState* abort = nullptr;
 };
 
 // All calls are collective in the same order on all ranks, one thread at a time, and end at the

@@ -22,6 +22,7 @@
 #include "base/bell.hpp"
 #include "base/memory.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/attendance.hpp"
 #include "bootstrap/control.hpp"
 #include "bootstrap/unique_id.hpp"
 #include "comm/facts.hpp"
@@ -151,6 +152,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Mapping bell_page_;
   std::optional<BellEnd> bell_;
   std::unique_ptr<PeerWatch> watch_;
+  std::unique_ptr<Attendance> attendance_;  // from meet() until ready_or_fail()
   std::unique_ptr<Control> control_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> transport_of_;  // by peer

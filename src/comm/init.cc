@@ -74,23 +74,30 @@ Result<void> Communicator::open_among(const Communicator& parent, const std::vec
 }
 
 Result<void> Communicator::ready_or_fail(Result<void> result) {
+  const auto attendance = std::move(attendance_);
   if (result && abort_.raised()) result = abort_.reason();
   if (result) {
+    if (attendance) attendance->goodbye();
     log_info(Subsystem::init, "rank {} of {}: ready", rank_, world_);
     state_.store(State::ready, std::memory_order_release);
     return result;
   }
   const Error error = result.error();
   log_warn("rank {} of {}: init failed: {}", rank_, world_, error.text);
-  if (abort_.raise(error) && control_ != nullptr) control_->announce(error);
+  if (abort_.raise(error)) {
+    // Who has not reached the control star still attends the rendezvous.
+    if (control_ != nullptr) control_->announce(error);
+    if (attendance) attendance->give_up(error);
+  }
   state_.store(State::failed, std::memory_order_release);
   return abort_.reason();
 }
 
 Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
   GYRE_TRY_ASSIGN(const PeerFacts own, own_facts(settings_));
-  GYRE_TRY_ASSIGN(const Meeting meeting,
-                  gyre::meet(id, rank_, world_, encode(own), deadline, &abort_));
+  GYRE_TRY_ASSIGN(Meeting meeting, gyre::meet(id, rank_, world_, encode(own), deadline, &abort_));
+  attendance_ = std::move(meeting.attendance);
+  attendance_->watch(abort_);
   key_ = meeting.session;
   for (const auto& bytes : meeting.facts) {
     GYRE_TRY_ASSIGN(PeerFacts facts, decode_facts(bytes));
@@ -123,6 +130,7 @@ Result<void> Communicator::wire(Deadline deadline) {
   const std::vector<Address> hub =
       rank_ == 0 ? std::vector<Address>{} : reachable(facts_[0].endpoint);
   GYRE_TRY_ASSIGN(control_, Control::open(key_, rank_, world_, hub, this, deadline, &abort_));
+  if (attendance_) attendance_->reached_rank_0();
   GYRE_TRY(connect_peers(deadline));
   make_executor();
   return agree_on_plan(deadline);

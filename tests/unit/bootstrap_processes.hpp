@@ -139,7 +139,10 @@ inline Result<std::unique_ptr<Control>> open_control(std::uint16_t port, int ran
   GYRE_TRY_ASSIGN(const Endpoint own, local_endpoint());
   GYRE_TRY_ASSIGN(const Meeting meeting, meet(id, rank, world, encode(own), deadline, nullptr));
   GYRE_TRY_ASSIGN(const Endpoint root, decode_endpoint(meeting.facts[0]));
-  return Control::open(meeting.session, rank, world, reachable(root), events, deadline, nullptr);
+  auto control =
+      Control::open(meeting.session, rank, world, reachable(root), events, deadline, nullptr);
+  meeting.attendance->goodbye();
+  return control;
 }
 
 }  // namespace gyre::test
