@@ -14,6 +14,11 @@ namespace {
 constexpr milliseconds kGrace{1000};
 constexpr milliseconds kLeave{900};
 
+// Of a counter with one writer at a time, whose readers are elsewhere.
+void count_up(std::atomic<std::uint64_t>& counter) {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 Communicator::Communicator(int rank, int world, CommOptions options)
@@ -146,9 +151,9 @@ ProgressCounts Communicator::progress() {
   ProgressCounts counts;
   counts.entered = executor_->entered.load(std::memory_order_relaxed);
   counts.finished = executor_->finished.load(std::memory_order_relaxed);
-  const std::uint64_t stamp = latest_stamp_.load(std::memory_order_seq_cst);
-  counts.call = latest_tag_.load(std::memory_order_seq_cst);
-  const bool steady = latest_stamp_.load(std::memory_order_seq_cst) == stamp;
+  const std::uint64_t stamp = latest_stamp_.load(std::memory_order_acquire);
+  counts.call = latest_tag_.load(std::memory_order_acquire);
+  const bool steady = latest_stamp_.load(std::memory_order_relaxed) == stamp;
   counts.stamp = steady ? stamp : 0;
   return counts;
 }
@@ -196,7 +201,7 @@ Result<Drive> Communicator::begin(std::span<const Call> calls) {
   if (abort_.raised()) return refuse(abort_.reason());
   auto used = compose(calls);
   if (!used) return refuse(std::move(used).error());
-  executor_->entered.fetch_add(1, std::memory_order_relaxed);
+  count_up(executor_->entered);
   Drive drive;
   drive.executor = executor_.get();
   drive.launches = std::span(launches_).first(*used);
@@ -206,7 +211,7 @@ Result<Drive> Communicator::begin(std::span<const Call> calls) {
 
 void Communicator::end(const Drive& drive) {
   if (!drive.result) drive.executor->revoke_references();
-  drive.executor->finished.fetch_add(1, std::memory_order_relaxed);
+  count_up(drive.executor->finished);
   running_.leave();
 }
 

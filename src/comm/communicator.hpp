@@ -35,6 +35,22 @@
 
 namespace gyre {
 
+// A collective's plan, and what it depends on besides the communicator.
+struct PlannedCall {
+  CallKind kind = CallKind::all_reduce;
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;
+  std::uint64_t count = 0;
+  const Program* program = nullptr;
+  Plan plan;
+
+  bool is_of(const Call& call) const {
+    return program != nullptr && call.blocks == nullptr && kind == call.kind && type == call.type &&
+           op == call.op && root == call.root && count == call.count;
+  }
+};
+
 struct CommOptions {
   bool blocking = true;
   std::string name;
@@ -130,6 +146,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   void add_self_copy(const Call& send, const Call& receive, Launch& launch);
   Work work_of(const Call& call, CallTag tag, std::uint64_t number) const;
   const Program& program_for(const Call& call, Algorithm algorithm);
+  const PlannedCall& planned(const Call& call);
 
   const int rank_;
   const int world_;
@@ -159,10 +176,12 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::unique_ptr<RankExecutor> executor_;
   PlanFacts plan_facts_;
 
-  Gate running_;  // entered while a call runs; guards launches_, programs_ and what it uses
+  Gate running_;  // entered while a call runs; guards launches_, programs_, planned_ and what it
+                  // uses
   std::vector<Launch> launches_;
   std::vector<Mapping> aside_;  // inputs of all-to-alls in place; kept from call to call
   std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
+  PlannedCall planned_;  // the latest: most programs repeat themselves
 
   std::mutex lifetime_;  // guards opening_, worker_ and closing
   std::thread opening_;

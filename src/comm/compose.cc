@@ -67,9 +67,18 @@ const Program& Communicator::program_for(const Call& call, Algorithm algorithm) 
       .first->second;
 }
 
+const PlannedCall& Communicator::planned(const Call& call) {
+  if (planned_.is_of(call)) return planned_;
+  planned_ = {call.kind, call.type, call.op, call.root, call.count, nullptr, {}};
+  planned_.plan = make_plan(call, rank_, plan_facts_);
+  planned_.program = &program_for(call, planned_.plan.algorithm);
+  return planned_;
+}
+
 void Communicator::compose_collective(const Call& call, Launch& launch) {
-  const Plan plan = make_plan(call, rank_, plan_facts_);
-  const Program& program = program_for(call, plan.algorithm);
+  const PlannedCall& planned = this->planned(call);
+  const Plan& plan = planned.plan;
+  const Program& program = *planned.program;
   Work work = work_of(call, CallTag::of(call), collectives_);
   work.program = &program;
   work.tiles = plan.tiles;
@@ -209,10 +218,11 @@ Result<Call> Communicator::copied_aside(const Call& call, std::size_t index) {
 void Communicator::count_collective(const Call& call) {
   ++collectives_;
   const CallTag tag = CallTag::of(call);
-  // Readers on other threads take the pair only if the stamp is the same before and after.
-  latest_stamp_.store(0, std::memory_order_seq_cst);
-  latest_tag_.store(tag.value, std::memory_order_seq_cst);
-  latest_stamp_.store(CallStamp::of(call.count, collectives_).value, std::memory_order_seq_cst);
+  // Readers on other threads take the pair only if the stamp is the same before and after: each
+  // store is ordered before the next.
+  latest_stamp_.store(0, std::memory_order_relaxed);
+  latest_tag_.store(tag.value, std::memory_order_release);
+  latest_stamp_.store(CallStamp::of(call.count, collectives_).value, std::memory_order_release);
 }
 
 // Checked mode: before the call every rank sends every other an empty slot, whose header shows what

@@ -1,7 +1,9 @@
-// A mutex that can be waited for up to a deadline. (std::timed_mutex can too, but ThreadSanitizer
-// does not know the call under it.)
+// A mutex that can be waited for up to a deadline, one atomic exchange to enter and one to leave
+// where nobody waits. (std::timed_mutex can be waited for too, but ThreadSanitizer does not know
+// the call under it.)
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -11,30 +13,32 @@ namespace gyre {
 
 class Gate {
  public:
-  void enter() {
-    std::unique_lock lock(mutex_);
-    left_.wait(lock, [&] { return !inside_; });
-    inside_ = true;
-  }
+  void enter() { (void)enter_until(Deadline::never()); }
   // Whether it was entered; false when the deadline passed first.
   bool enter_until(Deadline deadline) {
+    if (try_enter()) return true;
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
     std::unique_lock lock(mutex_);
-    if (!left_.wait_until(lock, deadline.at(), [&] { return !inside_; })) return false;
-    inside_ = true;
-    return true;
+    const bool entered = left_.wait_until(lock, deadline.at(), [&] { return try_enter(); });
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return entered;
   }
+  // Total order: either this store comes before a waiter's look at it, or the waiter's count comes
+  // before the load here.
   void leave() {
-    {
-      const std::lock_guard lock(mutex_);
-      inside_ = false;
-    }
+    inside_.store(false, std::memory_order_seq_cst);
+    if (waiters_.load(std::memory_order_seq_cst) == 0) return;
+    { const std::lock_guard lock(mutex_); }  // a waiter between its look and its sleep
     left_.notify_one();
   }
 
  private:
+  bool try_enter() { return !inside_.exchange(true, std::memory_order_seq_cst); }
+
+  std::atomic<bool> inside_{false};
+  std::atomic<int> waiters_{0};
   std::mutex mutex_;
   std::condition_variable left_;
-  bool inside_ = false;
 };
 
 }  // namespace gyre

@@ -82,8 +82,9 @@ bool all_finished(std::span<Drive> drives) {
 }  // namespace
 
 void drive(std::span<Drive> drives) {
-  RankExecutor::Wait wait{Clock::now(), Clock::now()};
-  bool moved = false;
+  // The clock is first read when a call has waited for a while: most never do.
+  RankExecutor::Wait wait;
+  bool moved = true;
   unsigned spins = 0;
   for (const Drive& one : drives) spins = std::max(spins, one.executor->spins());
   unsigned idle = 0;
@@ -96,6 +97,7 @@ void drive(std::span<Drive> drives) {
     ++idle;
     if (idle % kFaultCheckInterval == 0 || idle > spins) {
       if (moved) wait.quiet = Clock::now();
+      if (wait.since == Clock::time_point{}) wait.since = wait.quiet;
       moved = false;
       check_all(drives, wait);
     }

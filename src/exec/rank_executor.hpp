@@ -46,7 +46,7 @@ class RankExecutor {
   Result<Progress> sweep(Launch& launch);
   // Why the launch can never go on, if it cannot.
   struct Wait {
-    Clock::time_point since;  // when the call began
+    Clock::time_point since;  // when the call first waited
     Clock::time_point quiet;  // when something last moved, as of the last check
   };
   Result<void> check_faults(const Launch& launch, const Wait& wait, std::string_view doing);

@@ -19,15 +19,21 @@ void ring(const BellRope& rope) {
 StrandRun::StrandRun(const Work& work)
     : work_(work),
       element_bytes_(size_of(work.fold.type)),
-      cursor_(*work.program, static_cast<std::uint32_t>(work.strand), work.tiles) {}
+      cursor_(*work.program, static_cast<std::uint32_t>(work.strand), work.tiles) {
+  arrive();
+}
+
+void StrandRun::arrive() {
+  if (!cursor_.done()) step_ = cursor_.current();
+}
 
 Result<Progress> StrandRun::try_step(const Wiring& wiring) {
   if (cursor_.done()) return Progress::done;
-  const ResolvedStep step = cursor_.current();
-  if (missing_peer(step, wiring) >= 0) return Progress::blocked;
-  GYRE_TRY_ASSIGN(const bool executed, execute(resolve(step), wiring));
+  if (missing_peer(step_, wiring) >= 0) return Progress::blocked;
+  GYRE_TRY_ASSIGN(const bool executed, execute(resolve(step_), wiring));
   if (!executed) return Progress::blocked;
   cursor_.next();
+  arrive();
   return cursor_.done() ? Progress::done : Progress::stepped;
 }
 
@@ -42,7 +48,7 @@ int StrandRun::missing_peer(const ResolvedStep& step, const Wiring& wiring) {
 }
 
 int StrandRun::blocked_on(const Wiring& wiring) const {
-  return cursor_.done() ? -1 : missing_peer(cursor_.current(), wiring);
+  return cursor_.done() ? -1 : missing_peer(step_, wiring);
 }
 
 StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
@@ -82,7 +88,8 @@ Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t byt
 Result<const std::byte*> StrandRun::receive_one(const Moved& moved, std::uint32_t peer, int slot,
                                                 const Wiring& wiring) const {
   Link& link = wiring.link(peer);
-  const SlotHeader& header = *link.receive.front();
+  // Not front(): a peer may take a slot back after it was seen to be there.
+  const SlotHeader& header = link.receive.view().header(link.receive.position());
   GYRE_TRY(check_header(header, moved.bytes, peer, wiring));
   if (moved.bytes == 0) return static_cast<const std::byte*>(wiring.scratch);
   if (const std::byte* in_place = link.locate(header)) return in_place;

@@ -69,6 +69,7 @@ class StrandRun {
   };
 
   Moved resolve(const ResolvedStep& step) const;
+  void arrive();
   // The first peer whose lane is not ready for the step, or -1.
   static int missing_peer(const ResolvedStep& step, const Wiring& wiring);
   Result<void> check_header(const SlotHeader& header, std::uint64_t bytes, std::uint32_t peer,
@@ -86,6 +87,7 @@ class StrandRun {
   Work work_;
   std::uint64_t element_bytes_;
   Cursor cursor_;
+  ResolvedStep step_;  // where the cursor stands, unless it is done: a blocked strand asks often
 };
 
 }  // namespace gyre
