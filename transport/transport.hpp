@@ -66,6 +66,7 @@ class Link {
   // Rung after posting to `send` or releasing from `receive`; no word: nobody to wake, the
   // transport's poll() moves the bytes.
   BellRope peer_bell;
+  bool bell_due = false;  // see exec/due_bells.hpp
   // Whether everything posted to `send` has left this process (wires only; memory: true).
   virtual bool flushed() const { return true; }
   // Position after the last slot sent by reference: a call ends only when the peer has taken it.

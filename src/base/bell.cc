@@ -39,7 +39,13 @@ void full_fence([[maybe_unused]] std::atomic<std::uint32_t>& word) {
 }  // namespace
 
 void BellRope::ring() const {
-  full_fence(word->state);
+  fence();
+  wake();
+}
+
+void BellRope::fence() const { full_fence(word->state); }
+
+void BellRope::wake() const {
   if (word->state.load(std::memory_order_relaxed) == BellWord::kAwake) return;
   const std::uint32_t was = word->state.exchange(BellWord::kAwake, std::memory_order_acq_rel);
   if (was == BellWord::kAsleepFutex) {

@@ -33,6 +33,13 @@ struct BellRope {
 
   // Wakes the sleeper if it sleeps. Call after publishing. Any thread; no system call if awake.
   void ring() const;
+  // Whether the sleeper was seen to sleep: without a fence, so that "no" may be wrong.
+  bool seen_asleep() const {
+    return word->state.load(std::memory_order_relaxed) != BellWord::kAwake;
+  }
+  // The two halves of ring(): one fence after publishing is enough for any number of ropes.
+  void fence() const;
+  void wake() const;
 };
 
 // Sleeps until one of `bells` rings, a descriptor of `fds` is ready, or the deadline passes (at

@@ -18,7 +18,9 @@ constexpr milliseconds kQuestionInterval{2000};
 }  // namespace
 
 RankExecutor::RankExecutor(Config config)
-    : config_(std::move(config)), operands_(config_.links.size() + 1) {
+    : config_(std::move(config)),
+      operands_(config_.links.size() + 1),
+      bells_(config_.links.size()) {
   for (Transport* transport : config_.transports) {
     if (transport->polls()) pollers_.push_back(transport);
   }
@@ -29,6 +31,7 @@ RankExecutor::RankExecutor(Config config)
   }
   wiring_.rank = static_cast<std::uint32_t>(config_.rank);
   wiring_.links = config_.links;
+  wiring_.bells = &bells_;
   wiring_.operands = operands_;
   wiring_.scratch = scratch_.data();
   wiring_.scratch_stride = scratch_stride_;
@@ -71,7 +74,9 @@ bool RankExecutor::flushed() const {
 
 Result<Progress> RankExecutor::sweep(Launch& launch) {
   bool done = false;
-  GYRE_TRY_ASSIGN(bool stepped, sweep_chains(launch, done));
+  auto swept = sweep_chains(launch, done);
+  bells_.ring();
+  GYRE_TRY_ASSIGN(bool stepped, std::move(swept));
   for (Transport* transport : pollers_) {
     GYRE_TRY_ASSIGN(const bool moved, transport->poll());
     stepped = stepped || moved;

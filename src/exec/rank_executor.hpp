@@ -72,6 +72,7 @@ class RankExecutor {
   Config config_;
   std::vector<Transport*> pollers_;
   std::vector<const std::byte*> operands_;
+  DueBells bells_;
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
   Clock::time_point next_question_{};

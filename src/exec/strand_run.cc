@@ -8,13 +8,6 @@
 #include "exec/describe.hpp"
 
 namespace gyre {
-namespace {
-
-void ring(const BellRope& rope) {
-  if (rope.word != nullptr) rope.ring();
-}
-
-}  // namespace
 
 StrandRun::StrandRun(const Work& work)
     : work_(work),
@@ -89,7 +82,7 @@ Result<const std::byte*> StrandRun::receive_one(const Moved& moved, std::uint32_
                                                 const Wiring& wiring) const {
   Link& link = wiring.link(peer);
   // Not front(): a peer may take a slot back after it was seen to be there.
-  const SlotHeader& header = link.receive.view().header(link.receive.position());
+  const SlotHeader& header = link.receive.header();
   GYRE_TRY(check_header(header, moved.bytes, peer, wiring));
   if (moved.bytes == 0) return static_cast<const std::byte*>(wiring.scratch);
   if (const std::byte* in_place = link.locate(header)) return in_place;
@@ -130,7 +123,7 @@ Result<int> StrandRun::gather_operands(const Moved& moved, const Wiring& wiring,
 bool StrandRun::references_held(const Moved& moved, const Wiring& wiring) const {
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
     const LaneReceiver& lane = wiring.link(peer).receive;
-    const SlotKind kind = lane.view().header(lane.position()).kind;
+    const SlotKind kind = lane.header().kind;
     const bool by_reference = kind == SlotKind::mapped || kind == SlotKind::address;
     if (by_reference && !lane.still_there()) return false;
   }
@@ -176,7 +169,7 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
     link.receive.release();
-    ring(link.peer_bell);
+    wiring.bells->add(link);
   }
   return true;
 }
@@ -200,7 +193,7 @@ void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stab
       copy(link.send.slot(), value, moved.bytes);
     }
     link.send.post();
-    ring(link.peer_bell);
+    wiring.bells->add(link);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/memory.hpp"
 #include "base/status.hpp"
+#include "exec/due_bells.hpp"
 #include "kernels/host/reduce.hpp"
 #include "schedule/call.hpp"
 #include "schedule/cursor.hpp"
@@ -19,10 +20,12 @@
 
 namespace gyre {
 
-// The links of one rank by peer (its own entry is null), and scratch memory for fetched operands.
+// The links of one rank by peer (its own entry is null), whom to wake, and scratch memory for
+// fetched operands.
 struct Wiring {
   std::uint32_t rank = 0;
   std::span<Link* const> links;
+  DueBells* bells = nullptr;
   std::span<const std::byte*> operands;  // world entries, for the fold
   std::byte* scratch = nullptr;          // world * scratch_stride bytes
   std::uint64_t scratch_stride = 0;

@@ -105,8 +105,8 @@ class LaneSender {
     if (head_ < position) head_ = view_.credit->head.load(std::memory_order_acquire);
     return head_ >= position;
   }
-  SlotHeader& header() const { return view_.header(position_); }
-  std::byte* slot() const { return view_.slot(position_); }
+  SlotHeader& header() const { return view_.headers[index_]; }
+  std::byte* slot() const { return view_.data + index_ * view_.slot_bytes; }
   // Takes back what was sent by reference and not yet taken, because its memory is about to change
   // (the call failed and returns to its user). A receiver at work on such a slot sees it by
   // LaneReceiver::still_there(): the exchange is ordered before every later change of the memory.
@@ -122,12 +122,14 @@ class LaneSender {
   void post() {
     header().sequence.store(position_ + 1, std::memory_order_release);
     ++position_;
+    if (++index_ == view_.slots) index_ = 0;
   }
 
  private:
   LaneView view_;
   std::uint64_t position_ = 0;
   std::uint64_t head_ = 0;
+  std::uint32_t index_ = 0;  // position_ % slots: divisions would be half of a small call
 };
 
 // The receiving end: one thread at a time.
@@ -141,25 +143,27 @@ class LaneReceiver {
 
   // The filled slot at the front, or null.
   const SlotHeader* front() const {
-    const SlotHeader& header = view_.header(position_);
-    return header.sequence.load(std::memory_order_acquire) == position_ + 1 ? &header : nullptr;
+    return header().sequence.load(std::memory_order_acquire) == position_ + 1 ? &header() : nullptr;
   }
+  // The header at the front, filled or not.
+  SlotHeader& header() const { return view_.headers[index_]; }
   // Whether the front slot, whose payload was read by reference, was not taken back meanwhile. A
   // read-modify-write, so that the reads of the payload come before it.
   bool still_there() const {
-    return view_.header(position_).sequence.fetch_add(0, std::memory_order_acq_rel) ==
-           position_ + 1;
+    return header().sequence.fetch_add(0, std::memory_order_acq_rel) == position_ + 1;
   }
-  const std::byte* slot() const { return view_.slot(position_); }
+  const std::byte* slot() const { return view_.data + index_ * view_.slot_bytes; }
   // Gives the slot back. The caller rings the sender's bell afterwards.
   void release() {
     ++position_;
+    if (++index_ == view_.slots) index_ = 0;
     view_.credit->head.store(position_, std::memory_order_release);
   }
 
  private:
   LaneView view_;
   std::uint64_t position_ = 0;
+  std::uint32_t index_ = 0;  // position_ % slots
 };
 
 }  // namespace gyre
