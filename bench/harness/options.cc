@@ -25,6 +25,8 @@ struct Flag {
 
 constexpr int kDeviceFlag = 256;
 constexpr int kLibraryFlag = 257;
+constexpr int kSecondsFlag = 258;
+constexpr int kMemoryFlag = 259;
 
 constexpr std::array kFlags{
     Flag{'t', "nthreads", "N", "threads per process"},
@@ -63,6 +65,8 @@ constexpr std::array kFlags{
     Flag{'K', "per_iter_skip", "N", "leading iterations that -I leaves out"},
     Flag{kDeviceFlag, "device", "KIND", "auto, host, cuda or hip (default: GYRE_DEVICE)"},
     Flag{kLibraryFlag, "lib", "PATH", "measure this libnccl.so.2 instead of Gyre's"},
+    Flag{kSecondsFlag, "seconds", "S", "time as many iterations (-n at least) as fill S seconds"},
+    Flag{kMemoryFlag, "memory_kind", "KIND", "buffers: library (ncclMemAlloc) or plain (malloc)"},
 };
 
 std::string flag_label(int letter) {
@@ -121,6 +125,23 @@ std::string to_device(std::string_view text) {
     if (text == kind) return std::string(text);
   }
   refuse(fmt::format("--device: '{}' is not auto, host, cuda or hip", text));
+}
+
+double to_seconds(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  // Written so that NaN is refused.
+  if (copy.empty() || *end != '\0' || !(value >= 0 && value <= 3600)) {
+    refuse(fmt::format("--seconds: '{}' is not a number from 0 to 3600", text));
+  }
+  return value;
+}
+
+Memory to_memory(std::string_view text) {
+  if (text == "library") return Memory::library;
+  if (text == "plain") return Memory::plain;
+  refuse(fmt::format("--memory_kind: '{}' is not library or plain", text));
 }
 
 // Ranks, sizes and iterations: what is measured.
@@ -224,6 +245,12 @@ bool set_manner(Options& o, int letter, std::string_view text) {
     case kLibraryFlag:
       o.nccl = text;
       return true;
+    case kSecondsFlag:
+      o.seconds = to_seconds(text);
+      return true;
+    case kMemoryFlag:
+      o.memory = to_memory(text);
+      return true;
     default:
       return false;
   }
@@ -253,6 +280,12 @@ void check_together(ParsedOptions& parsed) {
   }
   if (o.min_bytes == 0 && o.max_bytes > 0 && o.step_factor >= 2) {
     refuse("-f multiplies, so -b must be larger than 0");
+  }
+  if (o.seconds > 0 && o.per_iter_timing) {
+    refuse("--seconds chooses the number of iterations, and -I keeps one time of each: give -n");
+  }
+  if (o.memory == Memory::plain && o.registration == Registration::window) {
+    refuse("-R 2 needs the memory of ncclMemAlloc: leave out --memory_kind");
   }
   if (o.per_iter_skip >= o.iters) {
     parsed.notes.push_back(

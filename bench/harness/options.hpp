@@ -13,6 +13,7 @@ namespace gyre::bench {
 enum class Blocking : int { none = 0, wait_and_barrier = 1, wait = 2, outer = 3 };
 enum class Average : int { rank0 = 0, mean = 1, min = 2, max = 3 };
 enum class Registration : int { none = 0, local = 1, window = 2 };
+enum class Memory { library, plain };  // ncclMemAlloc's, or malloc's (host ranks)
 
 inline constexpr int kAll = -1;
 
@@ -24,6 +25,7 @@ struct Options {
   std::size_t step_bytes = 1U << 20;
   std::size_t step_factor = 1;
   int iters = 20;
+  double seconds = 0;  // > 0: as many iterations, at least `iters`, as fill this
   int warmup_iters = 1;
   int agg_iters = 1;
   int run_cycles = 1;  // 0: for ever
@@ -39,6 +41,7 @@ struct Options {
   bool report_timestamps = false;
   Average average = Average::mean;
   Registration registration = Registration::none;
+  Memory memory = Memory::library;
   int cta_policy = -1;  // -1: the library's default
   std::string output_file;
   bool memory_report = false;

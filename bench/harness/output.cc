@@ -40,10 +40,10 @@ void Output::iterated(bool in_place, const std::vector<std::vector<double>>& pro
   if (json_) json_->iterations(in_place, stats, options_.per_iter_skip, times, processes);
 }
 
-void Output::end_row(const std::string& remarks) {
+void Output::end_row(const std::string& remarks, int iterations) {
   if (options_.report_timestamps) print("  " + time_of_day());
   print("\n" + remarks);
-  if (json_) json_->end_row(options_.iters);
+  if (json_) json_->end_row(iterations);
 }
 
 }  // namespace gyre::bench

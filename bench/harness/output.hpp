@@ -23,7 +23,7 @@ class Output {
   // Times in seconds, of each process.
   void iterated(bool in_place, const std::vector<std::vector<double>>& processes);
   // Ends the line; `remarks` are whole lines that follow it.
-  void end_row(const std::string& remarks);
+  void end_row(const std::string& remarks, int iterations);
 
   JsonReport* json() const { return json_.get(); }
 

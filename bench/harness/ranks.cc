@@ -42,8 +42,18 @@ void allocate(const Library& library, Rank& rank, const Options& options) {
   buffers.bytes = options.max_bytes;
   const std::size_t padded = options.max_bytes + kLargestElement * options.unalign + 16;
   rank.device->select();
-  library.check(library.mem_alloc(&buffers.send_base, padded), "ncclMemAlloc");
-  library.check(library.mem_alloc(&buffers.receive_base, padded), "ncclMemAlloc");
+  if (options.memory == Memory::plain) {
+    if (!rank.device->is_host()) {
+      throw Failure(ExitCode::unsupported, "--memory_kind plain: only host ranks can use it");
+    }
+    buffers.plain_send = host_memory(padded);
+    buffers.plain_receive = host_memory(padded);
+    buffers.send_base = buffers.plain_send.get();
+    buffers.receive_base = buffers.plain_receive.get();
+  } else {
+    library.check(library.mem_alloc(&buffers.send_base, padded), "ncclMemAlloc");
+    library.check(library.mem_alloc(&buffers.receive_base, padded), "ncclMemAlloc");
+  }
   library.check(library.mem_alloc(&buffers.pulse, kLargestElement), "ncclMemAlloc");
   if (options.check == 0) return;
   buffers.expected = host_memory(options.max_bytes);
@@ -164,8 +174,10 @@ void destroy_communicators(const Library& library, std::span<Rank> ranks) {
 
 void free_buffers(const Library& library, std::span<Rank> ranks) {
   for (Rank& rank : ranks) {
-    library.check(library.mem_free(rank.buffers.send_base), "ncclMemFree");
-    library.check(library.mem_free(rank.buffers.receive_base), "ncclMemFree");
+    if (rank.buffers.plain_send == nullptr) {
+      library.check(library.mem_free(rank.buffers.send_base), "ncclMemFree");
+      library.check(library.mem_free(rank.buffers.receive_base), "ncclMemFree");
+    }
     library.check(library.mem_free(rank.buffers.pulse), "ncclMemFree");
     rank.buffers = {};
   }

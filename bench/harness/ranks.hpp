@@ -14,7 +14,8 @@
 
 namespace gyre::bench {
 
-// Buffers come from ncclMemAlloc, which every optimization of a library accepts. `send` and
+// Buffers come from ncclMemAlloc, which every optimization of a library accepts, unless
+// --memory_kind asks for malloc's. `send` and
 // `receive` begin unaligned if -u asks for it. `expected` and `staging` are host memory; staging
 // is only there when the device's memory cannot be touched directly.
 struct Buffers {
@@ -22,6 +23,8 @@ struct Buffers {
   void* receive_base = nullptr;
   std::size_t bytes = 0;  // of each, without what -u adds
   void* pulse = nullptr;  // one element, for the operation that aligns the ranks before timing
+  std::unique_ptr<std::byte[]> plain_send;     // owns send_base if it is malloc's
+  std::unique_ptr<std::byte[]> plain_receive;  // as well
   std::unique_ptr<std::byte[]> expected;
   std::unique_ptr<std::byte[]> staging;
   void* send_handle = nullptr;            // of -R 1

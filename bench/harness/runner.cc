@@ -118,16 +118,18 @@ void Runner::run_row(const Row& row) {
   }
   measure(row, false);
   measure(row, true);
-  if (output_ != nullptr) output_->end_row(remarks_);
+  if (output_ != nullptr) output_->end_row(remarks_, iterations_);
   remarks_.clear();
 }
 
 void Runner::measure(const Row& row, bool in_place) {
   const int ranks = context_.layout.ranks();
+  iterations_ = options_.iters;
   if (options_.per_iter_timing) make_events();
   if (options_.check > 0) prepare(row, in_place, kTimingSeed, false);
   issue(row, in_place, 0);
   complete();
+  if (options_.seconds > 0) choose_iterations(row, in_place);
   align();
   const Timing timing = time_iterations(row, in_place);
   const double seconds = context_.team.reduce(thread_, timing.seconds, options_.average);
@@ -173,12 +175,22 @@ void Runner::align() {
   wait();
 }
 
+// From a trial of -n iterations; the same number on every rank.
+void Runner::choose_iterations(const Row& row, bool in_place) {
+  constexpr double kMost = 1e6;
+  align();
+  const Timing trial = time_iterations(row, in_place);
+  const double slowest = context_.team.reduce(thread_, trial.seconds, Average::max);
+  const double wanted = options_.seconds / std::max(slowest * options_.agg_iters, 1e-9);
+  iterations_ = std::max(options_.iters, static_cast<int>(std::min(wanted, kMost)));
+}
+
 Runner::Timing Runner::time_iterations(const Row& row, bool in_place) {
   const bool outer = options_.blocking == Blocking::outer;
-  const double operations = static_cast<double>(options_.iters) * options_.agg_iters;
+  const double operations = static_cast<double>(iterations_) * options_.agg_iters;
   double without_barriers = 0;
   const Stopwatch watch;
-  for (int iteration = 0; iteration < options_.iters; ++iteration) {
+  for (int iteration = 0; iteration < iterations_; ++iteration) {
     const double begin = watch.seconds();
     const auto index = static_cast<std::size_t>(iteration);
     // In mode 3 each iteration has a pair of events, as barriers lie between them.
@@ -190,7 +202,7 @@ Runner::Timing Runner::time_iterations(const Row& row, bool in_place) {
     without_barriers += watch.seconds() - begin;
     context_.team.barrier();
   }
-  if (options_.per_iter_timing && !outer) record(static_cast<std::size_t>(options_.iters));
+  if (options_.per_iter_timing && !outer) record(static_cast<std::size_t>(iterations_));
   Timing timing;
   timing.cpu_seconds = (outer ? without_barriers : watch.seconds()) / operations;
   complete();
@@ -294,7 +306,7 @@ void Runner::poll() {
 }
 
 void Runner::make_events() {
-  const auto iterations = static_cast<std::size_t>(options_.iters);
+  const auto iterations = static_cast<std::size_t>(iterations_);
   const std::size_t needed = options_.blocking == Blocking::outer ? 2 * iterations : iterations + 1;
   events_.resize(ranks_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -312,7 +324,7 @@ void Runner::record(std::size_t index) {
 
 std::vector<double> Runner::iteration_times() const {
   const bool outer = options_.blocking == Blocking::outer;
-  std::vector<double> times(static_cast<std::size_t>(options_.iters));
+  std::vector<double> times(static_cast<std::size_t>(iterations_));
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     for (std::size_t iteration = 0; iteration < times.size(); ++iteration) {
       const std::size_t begin = outer ? 2 * iteration : iteration;

@@ -61,6 +61,7 @@ class Runner {
   void measure(const Row& row, bool in_place);
 
   void align();
+  void choose_iterations(const Row& row, bool in_place);
   Timing time_iterations(const Row& row, bool in_place);
   void issue_iteration(const Row& row, bool in_place, int iteration);
   void issue(const Row& row, bool in_place, int iteration);
@@ -85,6 +86,7 @@ class Runner {
   Watchdog& watchdog_;
   Output* const output_;
   Totals totals_;
+  int iterations_ = 0;  // of this measurement
   std::uint64_t checks_ = 0;
   std::string remarks_;
   std::vector<std::vector<Event>> events_;  // of each rank

@@ -112,6 +112,18 @@ class Environment(unittest.TestCase):
         told = gyre_run("-n", "2", *show, env={**clean, "OMP_NUM_THREADS": "3"})
         self.assertEqual(told.stdout, "3\n3\n")
 
+    def test_bound_ranks_take_the_cores_in_turn(self):
+        cores = sorted(os.sched_getaffinity(0))
+        script = "import os; print(os.environ['RANK'], *os.sched_getaffinity(0))"
+        program = (sys.executable, "-c", script)
+        ranks = len(cores) + 1
+        done = gyre_run("-n", str(ranks), "--bind-to", "core", *program)
+        wanted = [f"{rank} {cores[rank % len(cores)]}" for rank in range(ranks)]
+        self.assertEqual(sorted(done.stdout.splitlines()), sorted(wanted))
+        done = gyre_run("-n", "1", "--bind-to", "none", *program)
+        self.assertEqual({int(core) for core in done.stdout.split()[1:]}, set(cores))
+        self.assertEqual(gyre_run("--bind-to", "moon", *program).returncode, 2)
+
     def test_arguments_of_the_program_are_its_own(self):
         result = gyre_run("-n", "1", "printf", "%s,", "-n", "5", "--env", "--", "a b", "")
         self.assertEqual(result.stdout, "-n,5,--env,--,a b,,")

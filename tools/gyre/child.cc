@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,14 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return list;
 }
 
+bool stay_on(int core) {
+  if (core < 0) return true;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(static_cast<std::size_t>(core), &only);
+  return ::sched_setaffinity(0, sizeof only, &only) == 0;
+}
+
 bool redirect(int from, int to) { return from < 0 || ::dup2(from, to) >= 0; }
 
 // Runs in the child: only async-signal-safe calls. Returns only with errno set.
@@ -30,6 +39,7 @@ void become(const ChildSpec& spec, char* const* command, char* const* environmen
   // The launcher may have died before the request was in force.
   if (::getppid() != launcher) ::_exit(128 + SIGKILL);
   if (!redirect(spec.in, 0) || !redirect(spec.out, 1) || !redirect(spec.err, 2)) return;
+  if (!stay_on(spec.core)) return;
   ::signal(SIGPIPE, SIG_DFL);
   if (::sigprocmask(SIG_SETMASK, &spec.mask, nullptr) != 0) return;
   ::execvpe(command[0], command, environment);

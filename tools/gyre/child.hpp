@@ -17,6 +17,7 @@ struct ChildSpec {
   std::vector<std::string> environment;
   int in = -1, out = -1, err = -1;
   sigset_t mask{};  // signals blocked in the child
+  int core = -1;    // the only one it runs on; -1: wherever the launcher may
 };
 
 // Starts the process. It is killed when the launcher dies, however that happens, and inherits no

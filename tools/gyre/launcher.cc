@@ -103,6 +103,7 @@ Result<pid_t> Launcher::start_rank(int rank, const std::vector<std::string>& env
   spec.command = options_.command;
   spec.environment = environment;
   spec.mask = original_mask_;
+  spec.core = core_of(options_.binding, rank, usable_cores());
   Fd nothing;
   if (rank != 0) {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         const bool good = variable.find('=') != std::string::npos && variable.front() != '=';
         return good ? std::string() : fmt::format("'{}' is not NAME=value", variable);
       });
+  run->add_option("--bind-to", options.binding,
+                  "core: rank i runs on core i modulo the cores only; none (default)")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Binding>{{"none", Binding::none}, {"core", Binding::core}}));
   run->add_flag("-l,--tag-output", options.tag_output, "Put \"[rank] \" before every line");
   run->add_flag("--keep-going", options.keep_going, "Let the others run on when a rank fails");
   run->add_option_function<double>(

@@ -1,0 +1,45 @@
+"""What the figures were measured on."""
+
+import datetime
+import os
+import platform
+
+
+def first_line(path, fallback=""):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.readline().strip()
+    except OSError:
+        return fallback
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() == "model name":
+                    return value.strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def load():
+    """Runnable processes of the last minute, on average."""
+    return os.getloadavg()[0]
+
+
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
+def describe():
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "processor": processor(),
+        "cores": cores(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "kernel": platform.release(),
+        "tcp_congestion": first_line("/proc/sys/net/ipv4/tcp_congestion_control"),
+    }

@@ -1,0 +1,81 @@
+"""One launch of a *_perf program, and what it measured."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+
+from .sizes import geometric_runs
+
+# Of a broadcast only the in-place form is one operation in every library: out of place, the root
+# copies its own data as well, which others leave to the program.
+COLUMN = {"broadcast": "in_place"}
+STOP_AFTER = 20  # seconds between the rows' own time and giving up
+
+
+class Failed(Exception):
+    """Why a launch gave no times."""
+
+
+def times_of(report, collective):
+    """Microseconds of each row of a program's JSON; wrong results count as failure."""
+    times = []
+    for row in report["results"]:
+        cell = row[COLUMN.get(collective, "out_of_place")]
+        if cell["nwrong"]:
+            raise Failed(f"{cell['nwrong']:.0f} wrong elements at {row['size']} bytes")
+        times.append(cell["time"])
+    return times
+
+
+def last_words(text):
+    """The line that most likely says why: the last that is no decoration."""
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
+    return lines[-1] if lines else "it said nothing"
+
+
+def run(command, environment, limit):
+    """Runs to the end or `limit` seconds; whatever it started ends with it."""
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        text, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"still running after {limit:.0f} s") from None
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+    if process.returncode != 0:
+        raise Failed(f"status {process.returncode}: {last_words(text)}")
+
+
+def measure(series, build, collective, sizes, seconds):
+    """{bytes: microseconds} of one library over `sizes`, each timed for about `seconds`."""
+    times = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for index, (first, last, factor) in enumerate(geometric_runs(sizes)):
+            report = os.path.join(folder, f"{index}.json")
+            # Rows may say less than was asked for: what divides evenly among the ranks.
+            asked = [size for size in sizes if first <= size <= last]
+            command = [
+                *series.launch, f"{build}/bin/{collective}_perf", *series.arguments,
+                "-b", str(first), "-e", str(last), "-f", str(factor),
+                "-y", "1", "-a", "3", "-n", "2", "-w", "2",
+                "--seconds", str(seconds), "--device", "host", "-J", report,
+            ]  # fmt: skip
+            run(command, series.environment, STOP_AFTER + 12 * seconds * len(asked))
+            with open(report, encoding="utf-8") as file:
+                times.update(zip(asked, times_of(json.load(file), collective), strict=True))
+    return times

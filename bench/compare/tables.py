@@ -1,0 +1,65 @@
+"""The text of a comparison."""
+
+from .results import OWN
+from .sizes import size_text
+
+WIDTH = 17
+
+
+def time_text(micros):
+    """Three significant digits with a unit.
+
+    >>> time_text(0.5), time_text(1234.0), time_text(2.5e6)
+    ('0.50 us', '1.23 ms', '2.50 s')
+    """
+    for factor, unit in ((1, "us"), (1e3, "ms"), (1e6, "s")):
+        amount = micros / factor
+        if amount < 1000 or unit == "s":
+            break
+    return f"{amount:.{2 if amount < 10 else 1 if amount < 100 else 0}f} {unit}"
+
+
+def cell(result):
+    if result is None:
+        return "-".rjust(WIDTH)
+    return f"{time_text(result['time_us'])} {result['bus_gbps']:6.2f}".rjust(WIDTH)
+
+
+def columns_of(rows):
+    found = [name for row in rows for name in row["libraries"]]
+    peers = sorted(set(found) - set(OWN))
+    return [name for name in OWN if name in found] + peers
+
+
+def heading(columns):
+    names = "".join(name.rjust(WIDTH) for name in columns)
+    return f"{'bytes':>6}{names}  {'best peer':<24}{'ratio':>7}{'reg.':>7}{'spread':>8}{'of limit':>10}"
+
+
+def line_of(row, columns):
+    libraries = row["libraries"]
+    cells = "".join(cell(libraries.get(name)) for name in columns)
+    peer = row["best_peer"]
+    best = f"{peer} ({libraries[peer]['setting']})" if peer else "-"
+    ratios = "".join(
+        (f"{row['ratio'][name]:.2f}x" if name in row["ratio"] else "-").rjust(7) for name in OWN
+    )
+    own = libraries.get("gyre")
+    spread = f"{own['spread']:.0%}" if own else "-"
+    limit = f"{row['floor_us'] / own['time_us']:.0%}" if own and row["floor_us"] else "-"
+    return f"{size_text(row['bytes']):>6}{cells}  {best:<24}{ratios}{spread:>8}{limit:>10}"
+
+
+def table_text(rows):
+    """The table of one collective, transport and number of ranks: `rows` of results.row_of."""
+    first = rows[0]
+    title = f"# {first['collective']}, {first['ranks']} ranks, {first['transport']}"
+    columns = columns_of(rows)
+    return "\n".join([title, heading(columns), *(line_of(row, columns) for row in rows)]) + "\n"
+
+
+LEGEND = (
+    "# Cells: median time of the rounds, bus bandwidth in GB/s. ratio: best peer's time / Gyre's;\n"
+    "# reg.: the same for Gyre with ncclMemAlloc buffers. spread: (max - min) / median of Gyre's\n"
+    "# rounds. of limit: what the machine's memory and links allow / Gyre's time.\n"
+)
