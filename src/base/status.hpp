@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace gyre {
 
@@ -34,27 +34,54 @@ struct Error {
 // An error from errno: "<what>: <strerror>".
 Error system_error(std::string_view what, int error_number);
 
+// An error that costs one pointer where there is none: results are made and dropped on every step
+// of every call.
+class MaybeError {
+ public:
+  MaybeError() = default;
+  explicit MaybeError(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+  MaybeError(const MaybeError& other) : error_(other.copy()) {}
+  MaybeError(MaybeError&&) = default;
+  MaybeError& operator=(const MaybeError& other) {
+    error_ = other.copy();
+    return *this;
+  }
+  MaybeError& operator=(MaybeError&&) = default;
+  ~MaybeError() = default;
+
+  bool there() const { return error_ != nullptr; }
+  Error& get() const { return *error_; }
+
+ private:
+  std::unique_ptr<Error> copy() const {
+    return error_ == nullptr ? nullptr : std::make_unique<Error>(*error_);
+  }
+
+  std::unique_ptr<Error> error_;
+};
+
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::move(error)) {}
 
-  explicit operator bool() const { return state_.index() == 0; }
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  explicit operator bool() const { return !error_.there(); }
+  T& value() & { return *value_; }
+  const T& value() const& { return *value_; }
+  T&& value() && { return *std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  const Error& error() const& { return error_.get(); }
+  Error&& error() && { return std::move(error_.get()); }
   Status status() const { return *this ? Status::ok : error().status; }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;  // empty if and only if there is an error
+  MaybeError error_;
 };
 
 template <>
@@ -63,13 +90,13 @@ class [[nodiscard]] Result<void> {
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}
 
-  explicit operator bool() const { return !error_.has_value(); }
-  const Error& error() const& { return *error_; }
-  Error&& error() && { return *std::move(error_); }
-  Status status() const { return error_ ? error_->status : Status::ok; }
+  explicit operator bool() const { return !error_.there(); }
+  const Error& error() const& { return error_.get(); }
+  Error&& error() && { return std::move(error_.get()); }
+  Status status() const { return error_.there() ? error_.get().status : Status::ok; }
 
  private:
-  std::optional<Error> error_;
+  MaybeError error_;
 };
 
 }  // namespace gyre

@@ -44,6 +44,7 @@ struct PlannedCall {
   std::uint64_t count = 0;
   const Program* program = nullptr;
   Plan plan;
+  std::uint64_t number = 0;  // among the plans made
 
   bool is_of(const Call& call) const {
     return program != nullptr && call.blocks == nullptr && kind == call.kind && type == call.type &&
@@ -137,7 +138,8 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<std::size_t> compose(std::span<const Call> calls);
   Result<Call> copied_aside(const Call& call, std::size_t index);
   Launch& next_launch(std::size_t& used);
-  void compose_collective(const Call& call, Launch& launch);
+  Launch& next_empty_launch(std::size_t& used);
+  void compose_collective(const Call& call, std::size_t& used);
   void compose_all_to_all_v(const Call& call, Launch& launch);
   Result<void> compose_messages(std::span<const Call> calls, Launch& launch);
   void compose_agreement(const Call& call, Launch& launch);

@@ -69,24 +69,32 @@ const Program& Communicator::program_for(const Call& call, Algorithm algorithm) 
 
 const PlannedCall& Communicator::planned(const Call& call) {
   if (planned_.is_of(call)) return planned_;
-  planned_ = {call.kind, call.type, call.op, call.root, call.count, nullptr, {}};
+  planned_ = {call.kind,  call.type, call.op, call.root,
+              call.count, nullptr,   {},      planned_.number + 1};
   planned_.plan = make_plan(call, rank_, plan_facts_);
   planned_.program = &program_for(call, planned_.plan.algorithm);
   return planned_;
 }
 
-void Communicator::compose_collective(const Call& call, Launch& launch) {
+void Communicator::compose_collective(const Call& call, std::size_t& used) {
   const PlannedCall& planned = this->planned(call);
-  const Plan& plan = planned.plan;
-  const Program& program = *planned.program;
+  Launch& launch = next_launch(used);
+  // The same call as the launch's last one: only the buffers and the number differ. (A factor may
+  // differ as well.)
+  const bool again = launch.recipe == planned.number && call.op != ReduceOp::premulsum;
+  if (again) {
+    return launch.restart(call.input, call.output, CallStamp::of(call.count, collectives_));
+  }
+  launch.clear();
+  launch.recipe = planned.number;
   Work work = work_of(call, CallTag::of(call), collectives_);
-  work.program = &program;
-  work.tiles = plan.tiles;
-  work.input_layout = plan.input;
-  work.output_layout = plan.output;
+  work.program = planned.program;
+  work.tiles = planned.plan.tiles;
+  work.input_layout = planned.plan.input;
+  work.output_layout = planned.plan.output;
   // One-shot in place overwrites its input while peers may still read it.
-  work.by_reference = plan.algorithm != Algorithm::one_shot;
-  for (int strand = 0; strand < program.strand_count; ++strand) {
+  work.by_reference = planned.plan.algorithm != Algorithm::one_shot;
+  for (int strand = 0; strand < planned.program->strand_count; ++strand) {
     work.strand = strand;
     launch.open_chain();
     launch.add(work);
@@ -247,7 +255,11 @@ void Communicator::compose_agreement(const Call& call, Launch& launch) {
 
 Launch& Communicator::next_launch(std::size_t& used) {
   if (used == launches_.size()) launches_.emplace_back();
-  Launch& launch = launches_[used++];
+  return launches_[used++];
+}
+
+Launch& Communicator::next_empty_launch(std::size_t& used) {
+  Launch& launch = next_launch(used);
   launch.clear();
   return launch;
 }
@@ -263,20 +275,20 @@ Result<std::size_t> Communicator::compose(std::span<const Call> calls) {
       continue;
     }
     count_collective(call);
-    if (settings_.check) compose_agreement(call, next_launch(used));
+    if (settings_.check) compose_agreement(call, next_empty_launch(used));
     if (is_all_to_all(call)) {
       const bool aside = call.input == call.output && call.input != nullptr;
       GYRE_TRY_ASSIGN(const Call one, aside ? copied_aside(call, in_place++) : Result<Call>(call));
       if (one.kind == CallKind::all_to_all_v) {
-        compose_all_to_all_v(one, next_launch(used));
+        compose_all_to_all_v(one, next_empty_launch(used));
       } else if (!is_empty(one)) {
-        compose_collective(one, next_launch(used));
+        compose_collective(one, used);
       }
     } else if (!is_empty(call)) {
-      compose_collective(call, next_launch(used));
+      compose_collective(call, used);
     }
   }
-  if (messages) GYRE_TRY(compose_messages(calls, next_launch(used)));
+  if (messages) GYRE_TRY(compose_messages(calls, next_empty_launch(used)));
   return used;
 }
 

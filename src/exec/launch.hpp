@@ -26,6 +26,7 @@ class Launch {
   };
 
   void clear() {
+    recipe = 0;
     runs.clear();
     chains.clear();
     programs.clear();
@@ -37,6 +38,16 @@ class Launch {
     chains.back().end = runs.size();
   }
 
+  // Everything again from the start, on other buffers and under another number. Only where each
+  // chain has one strand.
+  void restart(const std::byte* input, std::byte* output, CallStamp stamp) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      runs[i].restart(input, output, stamp);
+      chains[i] = {i, i + 1};
+    }
+  }
+
+  std::uint64_t recipe = 0;  // PlannedCall::number of what it was made from; 0: anything else
   std::vector<StrandRun> runs;
   std::vector<Chain> chains;
   std::deque<Program> programs;  // programs that are not cached elsewhere; addresses stay valid

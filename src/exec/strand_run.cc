@@ -12,12 +12,17 @@ namespace gyre {
 StrandRun::StrandRun(const Work& work)
     : work_(work),
       element_bytes_(size_of(work.fold.type)),
-      cursor_(*work.program, static_cast<std::uint32_t>(work.strand), work.tiles) {
+      first_(*work.program, static_cast<std::uint32_t>(work.strand), work.tiles),
+      cursor_(first_) {
   arrive();
 }
 
-void StrandRun::arrive() {
-  if (!cursor_.done()) step_ = cursor_.current();
+void StrandRun::restart(const std::byte* input, std::byte* output, CallStamp stamp) {
+  work_.input = input;
+  work_.output = output;
+  work_.stamp = stamp;
+  cursor_ = first_;
+  arrive();
 }
 
 Result<Progress> StrandRun::try_step(const Wiring& wiring) {

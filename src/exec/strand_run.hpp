@@ -56,6 +56,9 @@ class StrandRun {
  public:
   explicit StrandRun(const Work& work);
 
+  // The same work from the start, on other buffers and under another number.
+  void restart(const std::byte* input, std::byte* output, CallStamp stamp);
+
   Result<Progress> try_step(const Wiring& wiring);
 
   // The peer whose lane the current step waits for, or -1; for reports and loss checks.
@@ -72,7 +75,9 @@ class StrandRun {
   };
 
   Moved resolve(const ResolvedStep& step) const;
-  void arrive();
+  void arrive() {
+    if (!cursor_.done()) step_ = cursor_.current();
+  }
   // The first peer whose lane is not ready for the step, or -1.
   static int missing_peer(const ResolvedStep& step, const Wiring& wiring);
   Result<void> check_header(const SlotHeader& header, std::uint64_t bytes, std::uint32_t peer,
@@ -89,6 +94,7 @@ class StrandRun {
 
   Work work_;
   std::uint64_t element_bytes_;
+  Cursor first_;
   Cursor cursor_;
   ResolvedStep step_;  // where the cursor stands, unless it is done: a blocked strand asks often
 };
