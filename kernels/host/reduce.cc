@@ -1,7 +1,9 @@
 #include "kernels/host/reduce.hpp"
 
+#include <algorithm>
 #include <cstring>
 
+#include "base/cache_lines.hpp"
 #include "kernels/host/families.hpp"
 
 namespace gyre {
@@ -13,6 +15,10 @@ namespace {
 constexpr std::uint64_t kVectorCopyBegin = 2048;
 constexpr std::uint64_t kVectorCopyEnd = std::uint64_t{1} << 20;
 
+// Small enough that the lines claimed are not lost again before they are written, and below the
+// sizes that glibc copies with `rep movsb`.
+constexpr std::uint64_t kClaimedBlock = 1024;
+
 }  // namespace
 
 void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
@@ -22,6 +28,18 @@ void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
   } else {
     host::fold_integer({.type = DataType::uint8}, target, {&source, 1}, bytes);
   }
+}
+
+void copy_to_peer(std::byte* target, const std::byte* source, std::uint64_t bytes) {
+  if (target == source) return;
+  while (bytes > kClaimedBlock) {
+    claim_lines(target + kClaimedBlock, std::min(bytes - kClaimedBlock, kClaimedBlock));
+    std::memcpy(target, source, kClaimedBlock);
+    target += kClaimedBlock;
+    source += kClaimedBlock;
+    bytes -= kClaimedBlock;
+  }
+  if (bytes > 0) std::memcpy(target, source, bytes);
 }
 
 void fold(const Fold& fold, std::byte* target, std::span<const std::byte* const> sources,

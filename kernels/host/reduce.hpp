@@ -48,4 +48,7 @@ void fold(const Fold& fold, std::byte* target, std::span<const std::byte* const>
 // Copies `bytes`; the ranges are equal (then nothing happens) or disjoint.
 void copy(std::byte* target, const std::byte* source, std::uint64_t bytes);
 
+// The same into memory that a peer has read: claims lines ahead of the stores.
+void copy_to_peer(std::byte* target, const std::byte* source, std::uint64_t bytes);
+
 }  // namespace gyre

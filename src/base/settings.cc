@@ -133,7 +133,9 @@ const std::vector<Entry>& table() {
       {"NCCL_MAX_NCHANNELS", Integer{&S::max_channels, 1, 64},
        "Accepted: host ranks have one channel", true},
       {"GYRE_ONE_SHOT_BYTES", Bytes{&S::one_shot_bytes, 0, 64 << 20, 1},
-       "The largest message that every rank sends to every other at once", true},
+       "The largest message that every rank sends to every other at once; between two ranks 8 "
+       "times it",
+       true},
       {"NCCL_DEBUG", Text{nullptr, "VERSION, WARN, INFO, ABORT or TRACE"}, "What is logged"},
       {"NCCL_DEBUG_SUBSYS", Text{nullptr, "[^]INIT,COLL,... or ALL"},
        "The subsystems whose INFO lines are logged"},

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "exec/describe.hpp"
 
 namespace gyre {
+namespace {
+
+// How much of the next slot is claimed while nothing is done to it: as much as a small message has.
+constexpr std::uint64_t kClaimedAhead = 1024;
+
+}  // namespace
 
 StrandRun::StrandRun(const Work& work)
     : work_(work),
@@ -195,9 +202,12 @@ void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stab
       link.referred_until = link.send.position() + 1;
     } else {
       header.kind = SlotKind::staged;
-      copy(link.send.slot(), value, moved.bytes);
+      copy_to_peer(link.send.slot(), value, moved.bytes);
     }
     link.send.post();
+    if (header.kind == SlotKind::staged) {
+      claim_lines(link.send.slot(), std::min(moved.bytes, kClaimedAhead));
+    }
     wiring.bells->add(link);
   }
 }

@@ -14,6 +14,10 @@ namespace {
 // Beyond this many ranks a fold of all contributions in one step costs more than a ring's hops.
 constexpr int kMostDirectRanks = 64;
 
+// Between two ranks one shot moves as many bytes as two shots and waits once instead of twice; with
+// more ranks it moves more. Measured: 10 to 35 % faster up to this multiple.
+constexpr std::uint64_t kOneShotOfTwo = 8;
+
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
 std::uint64_t line_elements(DataType type) { return 64 / size_of(type); }
@@ -70,11 +74,15 @@ bool all_reduce_is_direct(const Call& call, const PlanFacts& facts) {
          (is_low_precision(call.type) && call.kind != CallKind::reduce);
 }
 
+std::uint64_t most_one_shot_bytes(const PlanFacts& facts) {
+  return facts.world == 2 ? facts.one_shot_bytes * kOneShotOfTwo : facts.one_shot_bytes;
+}
+
 Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
   switch (call.kind) {
     case CallKind::all_reduce:
       if (!must_be_ring(call, facts) && facts.world <= kMostDirectRanks &&
-          call.count * size_of(call.type) <= facts.one_shot_bytes) {
+          call.count * size_of(call.type) <= most_one_shot_bytes(facts)) {
         return Algorithm::one_shot;
       }
       return all_reduce_is_direct(call, facts) ? Algorithm::direct : Algorithm::ring;

@@ -18,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cache_lines.hpp"
+
 namespace gyre {
 
 // Where the payload of a slot is.
@@ -123,6 +125,7 @@ class LaneSender {
     header().sequence.store(position_ + 1, std::memory_order_release);
     ++position_;
     if (++index_ == view_.slots) index_ = 0;
+    claim_line(&header());  // the receiver has read it
   }
 
  private:
