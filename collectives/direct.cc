@@ -18,7 +18,7 @@ Program two_shot_all_reduce(std::uint32_t rank, std::uint32_t world) {
   if (world == 1) return Builder(rank, world).loop(1, copy(In{0}, Out{0}).finish()).program();
   const std::int64_t r = rank, n = world;
   return Builder(rank, world, world, world)
-      .lagged_loop(n - 1, 0, send(In{r + 1, 1}, To{r + 1, 1}))
+      .lagged_loop(n - 1, 0, send(In{r + 1, 1}, To{r + 1, 1}).offering(Out{r + 1, 1}))
       .lagged_loop(
           1, 1,
           recv_reduce_store_send(from_everyone(world), In{r}, Out{r}, to_everyone(world)).finish())

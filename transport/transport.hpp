@@ -81,6 +81,16 @@ class Link {
     return false;
   }
 
+  // Adds to a header that refer() filled where the peer may write its result of `bytes`, if it can.
+  virtual void offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) {
+    (void)place, (void)bytes, (void)header;
+  }
+  // Where the place that a received header offers lies here, or null: the result is sent as usual.
+  virtual std::byte* place(const SlotHeader& header) {
+    (void)header;
+    return nullptr;
+  }
+
   // Where the payload of a received slot can be read, or null if it must be fetched (or is not
   // mapped yet: fetch() waits for that). Checks everything the peer wrote against bounds.
   virtual const std::byte* locate(const SlotHeader& header) const {

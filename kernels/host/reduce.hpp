@@ -48,6 +48,11 @@ void fold(const Fold& fold, std::byte* target, std::span<const std::byte* const>
 // Copies `bytes`; the ranges are equal (then nothing happens) or disjoint.
 void copy(std::byte* target, const std::byte* source, std::uint64_t bytes);
 
+// The same past the caches, into disjoint memory that is not read soon: no line is fetched to be
+// overwritten. finish_streaming() comes before whatever tells another thread of the bytes.
+void copy_streaming(std::byte* target, const std::byte* source, std::uint64_t bytes);
+void finish_streaming();
+
 // The same into memory that a peer has read: claims lines ahead of the stores.
 void copy_to_peer(std::byte* target, const std::byte* source, std::uint64_t bytes);
 

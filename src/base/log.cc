@@ -49,6 +49,7 @@ struct LogState {
   std::uint32_t stamped_levels = 1U << static_cast<unsigned>(LogLevel::warn);
   std::string stamp = "[%F %T] ";
   int fd = STDOUT_FILENO;
+  const LogState* before = nullptr;  // never freed: threads may still read it
 };
 
 std::string value_of(std::string_view name) { return environment_value(name).value_or(""); }
@@ -212,6 +213,10 @@ void log_line(LogLevel level, std::string_view message) {
   [[maybe_unused]] const auto written = ::write(state.fd, line.data(), line.size());
 }
 
-void log_reset() { current.store(new LogState(read_state()), std::memory_order_release); }
+void log_reset() {
+  auto* state = new LogState(read_state());
+  state->before = current.load(std::memory_order_acquire);
+  current.store(state, std::memory_order_release);
+}
 
 }  // namespace gyre

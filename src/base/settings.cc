@@ -136,6 +136,8 @@ const std::vector<Entry>& table() {
        "The largest message that every rank sends to every other at once; between two ranks 8 "
        "times it",
        true},
+      {"GYRE_STREAM_BYTES", Bytes{&S::stream_bytes, 0, std::int64_t{1} << 50, 1},
+       "The smallest result that is written past the caches"},
       {"NCCL_DEBUG", Text{nullptr, "VERSION, WARN, INFO, ABORT or TRACE"}, "What is logged"},
       {"NCCL_DEBUG_SUBSYS", Text{nullptr, "[^]INIT,COLL,... or ALL"},
        "The subsystems whose INFO lines are logged"},

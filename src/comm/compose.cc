@@ -31,6 +31,19 @@ bool is_empty(const Call& call) {
 // The number of messages, which have no place in the order of collectives.
 constexpr std::uint64_t kNoNumber = 0;
 
+// Of a whole buffer; blocks of various sizes count as none.
+std::uint64_t elements_of(const Layout& layout) {
+  switch (layout.kind) {
+    case Layout::Kind::tiled:
+      return layout.count;
+    case Layout::Kind::blocked:
+      return layout.count * layout.chunks;
+    case Layout::Kind::table:
+      break;
+  }
+  return 0;
+}
+
 Layout one_block(std::uint64_t count, std::uint64_t slice) {
   Layout layout;
   layout.kind = Layout::Kind::blocked;
@@ -92,6 +105,8 @@ void Communicator::compose_collective(const Call& call, std::size_t& used) {
   work.tiles = planned.plan.tiles;
   work.input_layout = planned.plan.input;
   work.output_layout = planned.plan.output;
+  work.streams = elements_of(planned.plan.output) * size_of(call.type) >=
+                 static_cast<std::uint64_t>(settings_.stream_bytes);
   // One-shot in place overwrites its input while peers may still read it.
   work.by_reference = planned.plan.algorithm != Algorithm::one_shot;
   for (int strand = 0; strand < planned.program->strand_count; ++strand) {

@@ -1,8 +1,11 @@
 #include "exec/rank_executor.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <utility>
+
+#include "base/log.hpp"
 
 namespace gyre {
 
@@ -15,12 +18,15 @@ constexpr milliseconds kIndirectLossPatience{1000};
 // again at this interval; peers that are merely late answer and cost nothing.
 constexpr milliseconds kQuietBeforeQuestion{500};
 constexpr milliseconds kQuestionInterval{2000};
+constexpr milliseconds kLastWritePatience{500};
 }  // namespace
 
 RankExecutor::RankExecutor(Config config)
     : config_(std::move(config)),
       operands_(config_.links.size() + 1),
-      bells_(config_.links.size()) {
+      bells_(config_.links.size()),
+      places_(config_.links.size()),
+      destinations_(2 * config_.links.size() + 1) {
   for (Transport* transport : config_.transports) {
     if (transport->polls()) pollers_.push_back(transport);
   }
@@ -32,6 +38,8 @@ RankExecutor::RankExecutor(Config config)
   wiring_.rank = static_cast<std::uint32_t>(config_.rank);
   wiring_.links = config_.links;
   wiring_.bells = &bells_;
+  wiring_.places = &places_;
+  wiring_.destinations = &destinations_;
   wiring_.operands = operands_;
   wiring_.scratch = scratch_.data();
   wiring_.scratch_stride = scratch_stride_;
@@ -62,6 +70,28 @@ bool RankExecutor::references_taken() {
 void RankExecutor::revoke_references() {
   for (Link* link : config_.links) {
     if (link != nullptr && !link->send.taken(link->referred_until)) link->send.revoke_references();
+  }
+  await_last_writes();
+}
+
+// A peer that writes into this rank's buffer at this moment is done within a slice's time, unless
+// it is stopped or dead.
+void RankExecutor::await_last_writes() const {
+  const Deadline deadline = Deadline::after(kLastWritePatience);
+  for (std::size_t index = 0; index < config_.links.size(); ++index) {
+    const Link* link = config_.links[index];
+    const int peer = static_cast<int>(index);
+    if (link == nullptr) continue;
+    while (link->send.peer_at_work() && !config_.peers->lanes_ended(peer)) {
+      if (deadline.expired()) {
+        log_warn(
+            "{} stopped while it wrote a result into rank {}'s buffer, and may still change "
+            "it when it goes on",
+            config_.peers->name(peer), config_.rank);
+        return;
+      }
+      ::sched_yield();
+    }
   }
 }
 

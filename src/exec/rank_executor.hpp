@@ -67,12 +67,15 @@ class RankExecutor {
  private:
   Result<bool> sweep_chains(Launch& launch, bool& done);
   bool references_taken();
+  void await_last_writes() const;
   bool flushed() const;
 
   Config config_;
   std::vector<Transport*> pollers_;
   std::vector<const std::byte*> operands_;
   DueBells bells_;
+  Places places_;
+  Destinations destinations_;
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
   Clock::time_point next_question_{};

@@ -72,6 +72,11 @@ StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
     moved.source = work_.input + extent.offset * element_bytes_;
   }
   moved.bytes = moved.elements * element_bytes_;
+  if (step.offer != kNoChunk) {
+    const auto chunk = static_cast<std::uint64_t>(step.offer);
+    const Extent extent = work_.output_layout.extent(step.tile, chunk);
+    moved.offer = work_.output + extent.offset * element_bytes_;
+  }
   return moved;
 }
 
@@ -97,6 +102,7 @@ Result<const std::byte*> StrandRun::receive_one(const Moved& moved, std::uint32_
   const SlotHeader& header = link.receive.header();
   GYRE_TRY(check_header(header, moved.bytes, peer, wiring));
   if (moved.bytes == 0) return static_cast<const std::byte*>(wiring.scratch);
+  if (header.kind == SlotKind::placed) return static_cast<const std::byte*>(moved.target);
   if (const std::byte* in_place = link.locate(header)) return in_place;
   // A lone operand that is only stored is fetched to where it goes.
   const bool straight = moved.target != nullptr && moved.source == nullptr &&
@@ -135,9 +141,7 @@ Result<int> StrandRun::gather_operands(const Moved& moved, const Wiring& wiring,
 bool StrandRun::references_held(const Moved& moved, const Wiring& wiring) const {
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
     const LaneReceiver& lane = wiring.link(peer).receive;
-    const SlotKind kind = lane.header().kind;
-    const bool by_reference = kind == SlotKind::mapped || kind == SlotKind::address;
-    if (by_reference && !lane.still_there()) return false;
+    if (lane.header().by_reference() && !lane.still_there()) return false;
   }
   return true;
 }
@@ -148,36 +152,62 @@ bool StrandRun::needs_fold(const ResolvedStep& step, int operands, int local) co
          (step.finish && work_.fold.op == ReduceOp::avg);
 }
 
+// The step's own output, and the places of peers.
+void StrandRun::add_results(const Moved& moved, std::span<const std::byte* const> sources,
+                            bool referred, const Wiring& wiring) const {
+  // Memory that is read now is in the caches already.
+  const auto how = [&](const std::byte* at) {
+    const bool read = std::find(sources.begin(), sources.end(), at) != sources.end();
+    return work_.streams && !read ? Destinations::How::streamed : Destinations::How::stored;
+  };
+  if (moved.target != nullptr) {
+    wiring.destinations->add(moved.target,
+                             referred ? Destinations::How::stored : how(moved.target));
+  }
+  for (const std::uint32_t peer : wiring.places->peers()) {
+    std::byte* place = wiring.places->at(peer);
+    wiring.destinations->add(place, how(place));
+  }
+}
+
 Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   int local = -1;
   GYRE_TRY_ASSIGN(const int operands, gather_operands(moved, wiring, &local));
-  const std::span<const std::byte* const> sources =
+  const std::span<const std::byte*> sources =
       wiring.operands.first(static_cast<std::size_t>(operands));
   const bool folds = needs_fold(moved.step, operands, local);
-  const bool sends = moved.step.send.count > 0;
-
-  // The value is made where it is stored, else in the first slot that carries it, else (small
-  // enough to ride in the headers) here. A lone operand that is only passed on stays where it is.
-  alignas(16) std::array<std::byte, kInlineBytes> small;
-  const std::byte* value = sources.empty() ? nullptr : sources[0];
-  std::byte* place = moved.target;
-  if (place == nullptr && sends && (folds || local != 0)) {
-    const std::uint32_t first = *peers_of(moved.step.send, wiring.rank, wiring.world()).begin();
-    place = moved.bytes <= kInlineBytes ? small.data() : wiring.link(first).send.slot();
+  const bool small = moved.bytes <= kInlineBytes;
+  wiring.destinations->clear();
+  wiring.places->clear();
+  if (folds && moved.target != nullptr && !small &&
+      !wiring.places->claim(moved.step, wiring.rank, wiring.links)) {
+    return false;
   }
-  if (place != nullptr && moved.bytes > 0) {
+  // A value that is stored lies in the output afterwards; one that is only passed on, where it was;
+  // a small one that is neither, here, and rides in the headers.
+  alignas(16) std::array<std::byte, kInlineBytes> here;
+  const std::byte* lasting = folds || local != 0 ? nullptr : moved.source;
+  if (moved.target != nullptr) lasting = moved.target;
+  const bool referred = prepare_sends(moved, lasting, wiring);
+  add_results(moved, sources, referred, wiring);
+  if (folds && small && moved.target == nullptr) {
+    wiring.destinations->add(here.data(), Destinations::How::stored);
+  }
+  const std::byte* value = folds ? here.data() : sources[0];
+  if (moved.target != nullptr) value = moved.target;
+  if (moved.bytes > 0 && !wiring.destinations->empty()) {
     if (folds) {
       Fold fold_step = work_.fold;
       fold_step.local = local;
       fold_step.finish = moved.step.finish;
-      fold(fold_step, place, sources, moved.elements);
+      wiring.destinations->fold(fold_step, sources, moved.elements);
     } else {
-      copy(place, value, moved.bytes);
+      wiring.destinations->copy(sources[0], moved.bytes);
     }
-    value = place;
   }
-  if (!references_held(moved, wiring)) return false;
-  if (sends) send_value(moved, value, moved.target != nullptr || value == moved.source, wiring);
+  const bool placed = wiring.places->release(wiring.links);
+  if (!placed || !references_held(moved, wiring)) return false;
+  post_sends(moved, value, wiring);
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
     link.receive.release();
@@ -186,9 +216,10 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   return true;
 }
 
-void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stable,
-                           const Wiring& wiring) const {
+bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
+                              const Wiring& wiring) const {
   const bool moves_only = !work_.reducing || moved.target != nullptr;
+  bool referred = false;
   for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
     SlotHeader& header = link.send.header();
@@ -197,13 +228,28 @@ void StrandRun::send_value(const Moved& moved, const std::byte* value, bool stab
     header.call = work_.tag.value;
     if (moved.bytes <= kInlineBytes) {
       header.kind = SlotKind::inlined;
-      if (moved.bytes > 0) std::memcpy(header.inline_data, value, moved.bytes);
-    } else if (stable && work_.by_reference && link.refer(value, moved.bytes, moves_only, header)) {
-      link.referred_until = link.send.position() + 1;
+    } else if (wiring.places->at(peer) != nullptr) {
+      header.kind = SlotKind::placed;
+    } else if (lasting != nullptr && work_.by_reference &&
+               link.refer(lasting, moved.bytes, moves_only, header)) {
+      if (moved.offer != nullptr) link.offer(moved.offer, moved.bytes, header);
+      referred = true;
     } else {
       header.kind = SlotKind::staged;
-      copy_to_peer(link.send.slot(), value, moved.bytes);
+      wiring.destinations->add(link.send.slot(), Destinations::How::to_peer);
     }
+  }
+  return referred;
+}
+
+void StrandRun::post_sends(const Moved& moved, const std::byte* value, const Wiring& wiring) const {
+  for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
+    Link& link = wiring.link(peer);
+    SlotHeader& header = link.send.header();
+    if (header.kind == SlotKind::inlined && moved.bytes > 0) {
+      std::memcpy(header.inline_data, value, moved.bytes);
+    }
+    if (header.by_reference()) link.referred_until = link.send.position() + 1;
     link.send.post();
     if (header.kind == SlotKind::staged) {
       claim_lines(link.send.slot(), std::min(moved.bytes, kClaimedAhead));

@@ -11,7 +11,9 @@
 
 #include "base/memory.hpp"
 #include "base/status.hpp"
+#include "exec/destinations.hpp"
 #include "exec/due_bells.hpp"
+#include "exec/places.hpp"
 #include "kernels/host/reduce.hpp"
 #include "schedule/call.hpp"
 #include "schedule/cursor.hpp"
@@ -26,6 +28,8 @@ struct Wiring {
   std::uint32_t rank = 0;
   std::span<Link* const> links;
   DueBells* bells = nullptr;
+  Places* places = nullptr;
+  Destinations* destinations = nullptr;
   std::span<const std::byte*> operands;  // world entries, for the fold
   std::byte* scratch = nullptr;          // world * scratch_stride bytes
   std::uint64_t scratch_stride = 0;
@@ -45,6 +49,7 @@ struct Work {
   Layout output_layout;
   Fold fold;                 // type, op, scale, ranks; local and finish are set per step
   bool by_reference = true;  // whether slots may point into the user's buffers
+  bool streams = false;      // whether the result is written past the caches
   bool reducing = false;     // a reducing collective: single operands may still need scaling
   CallTag tag;
   CallStamp stamp;  // like the tag checked against the peers'
@@ -72,6 +77,7 @@ class StrandRun {
     std::uint64_t bytes = 0;
     const std::byte* source = nullptr;
     std::byte* target = nullptr;
+    std::byte* offer = nullptr;
   };
 
   Moved resolve(const ResolvedStep& step) const;
@@ -88,8 +94,12 @@ class StrandRun {
   bool references_held(const Moved& moved, const Wiring& wiring) const;
   // False: a peer took a slot back meanwhile, and nothing was sent or released.
   Result<bool> execute(const Moved& moved, const Wiring& wiring);
-  void send_value(const Moved& moved, const std::byte* value, bool stable,
-                  const Wiring& wiring) const;
+  // Decides how the value travels to each peer. `lasting`: where it lies until the end of the call,
+  // or null. Whether any peer will read it there.
+  bool prepare_sends(const Moved& moved, const std::byte* lasting, const Wiring& wiring) const;
+  void post_sends(const Moved& moved, const std::byte* value, const Wiring& wiring) const;
+  void add_results(const Moved& moved, std::span<const std::byte* const> sources, bool referred,
+                   const Wiring& wiring) const;
   bool needs_fold(const ResolvedStep& step, int operands, int local) const;
 
   Work work_;

@@ -49,14 +49,23 @@ struct Draft {
   To to{0, 0, 0};
   In in{};
   Out out{};
+  Out offered{};
   bool reads = false;
   bool stores = false;
+  bool offers = false;
   bool final_value = false;
 
   // Marks the step whose value is final.
   constexpr Draft finish() const {
     Draft draft = *this;
     draft.final_value = true;
+    return draft;
+  }
+  // Says where the receiver may write its result.
+  constexpr Draft offering(Out place) const {
+    Draft draft = *this;
+    draft.offered = place;
+    draft.offers = true;
     return draft;
   }
 };
@@ -150,6 +159,9 @@ class Builder {
     if (draft.reads) step.source = chunk(draft.in.chunk, draft.in.advance, program_.input_chunks);
     if (draft.stores) {
       step.target = chunk(draft.out.chunk, draft.out.advance, program_.output_chunks);
+    }
+    if (draft.offers) {
+      step.offer = chunk(draft.offered.chunk, draft.offered.advance, program_.output_chunks);
     }
     step.finish = draft.final_value;
     return step;

@@ -75,6 +75,7 @@ struct ResolvedStep {
   PeerRange send;
   std::int32_t source = kNoChunk;
   std::int32_t target = kNoChunk;
+  std::int32_t offer = kNoChunk;
   bool finish = false;
   std::uint64_t tile = 0;
 };
@@ -108,6 +109,7 @@ class Cursor {
     resolved.send = range(step.send);
     resolved.source = chunk(step.source, program_->input_chunks);
     resolved.target = chunk(step.target, program_->output_chunks);
+    resolved.offer = chunk(step.offer, program_->output_chunks);
     resolved.finish = step.finish;
     resolved.tile = pass_ - loop.lag;
     return resolved;

@@ -10,8 +10,11 @@
 //   credit.head      receiver store release p + 1 after it has read everything of position p.
 //                    sender   load acquire; position p may be filled iff p < head + slots.
 //   everything else of a header is written by the sender before its release store.
-// Each side keeps its own position privately; nothing that a peer wrote ever bounds a loop or an
-// access without a check.
+//
+// A receiver that writes into the memory of the sender (an offer) claims the slot meanwhile: it
+// sets kAtWork in the sequence. A sender that takes slots back marks such a one kRevoked and waits
+// until the receiver is done with it. Each side keeps its own position privately; nothing that a
+// peer wrote ever bounds a loop or an access without a check.
 #pragma once
 
 #include <atomic>
@@ -28,9 +31,14 @@ enum class SlotKind : std::uint8_t {
   staged = 1,   // in the slot's data
   mapped = 2,   // `location` bytes into shared region `region` of the sender
   address = 3,  // at address `location` of the sender's process (same process, or process_vm_readv)
+  placed = 4,   // where the receiver of this slot offered to have it
 };
 
 inline constexpr std::uint64_t kInlineBytes = 24;
+
+// In a sequence; positions stay below.
+inline constexpr std::uint64_t kAtWork = std::uint64_t{1} << 63;
+inline constexpr std::uint64_t kRevoked = std::uint64_t{1} << 62;
 
 struct alignas(64) SlotHeader {
   std::atomic<std::uint64_t> sequence{0};
@@ -40,11 +48,23 @@ struct alignas(64) SlotHeader {
   SlotKind kind = SlotKind::inlined;
   std::uint8_t reserved[3] = {};
   std::uint64_t location = 0;  // mapped, address
+  // mapped, address. The place is where the sender offers to have the result, in the same terms as
+  // the payload; 0 and 0: nowhere.
+  struct Reference {
+    std::uint64_t region = 0;  // mapped
+    std::uint64_t place_region = 0;
+    std::uint64_t place_location = 0;
+  };
   union {
-    std::uint64_t region;  // mapped
+    Reference reference;
     std::byte inline_data[kInlineBytes];
   };
-  SlotHeader() : region(0) {}
+  SlotHeader() : reference() {}
+
+  bool by_reference() const { return kind == SlotKind::mapped || kind == SlotKind::address; }
+  bool offers() const {
+    return by_reference() && (reference.place_region != 0 || reference.place_location != 0);
+  }
 };
 static_assert(sizeof(SlotHeader) == 64, "one cache line");
 
@@ -110,15 +130,25 @@ class LaneSender {
   SlotHeader& header() const { return view_.headers[index_]; }
   std::byte* slot() const { return view_.data + index_ * view_.slot_bytes; }
   // Takes back what was sent by reference and not yet taken, because its memory is about to change
-  // (the call failed and returns to its user). A receiver at work on such a slot sees it by
+  // (the call failed and returns to its user). A receiver that reads such a slot sees it by
   // LaneReceiver::still_there(): the exchange is ordered before every later change of the memory.
+  // One that writes must be waited for.
   void revoke_references() {
     for (std::uint64_t p = view_.credit->head.load(std::memory_order_acquire); p < position_; ++p) {
       SlotHeader& header = view_.header(p);
-      if (header.kind == SlotKind::mapped || header.kind == SlotKind::address) {
+      if (!header.by_reference()) continue;
+      std::uint64_t expected = (p + 1) | kAtWork;
+      if (!header.sequence.compare_exchange_strong(expected, expected | kRevoked)) {
         header.sequence.exchange(0, std::memory_order_seq_cst);
       }
     }
+  }
+  // Whether the receiver still writes where a slot that was taken back offered.
+  bool peer_at_work() const {
+    for (std::uint32_t i = 0; i < view_.slots; ++i) {
+      if ((view_.headers[i].sequence.load(std::memory_order_acquire) & kRevoked) != 0) return true;
+    }
+    return false;
   }
   // Publishes the slot that was just filled. The caller rings the receiver's bell afterwards.
   void post() {
@@ -154,6 +184,17 @@ class LaneReceiver {
   // read-modify-write, so that the reads of the payload come before it.
   bool still_there() const {
     return header().sequence.fetch_add(0, std::memory_order_acq_rel) == position_ + 1;
+  }
+  // Before and after writing where the front slot offers. Whether the slot was still there.
+  bool claim() {
+    std::uint64_t expected = position_ + 1;
+    return header().sequence.compare_exchange_strong(expected, expected | kAtWork);
+  }
+  bool finish_claim() {
+    std::uint64_t expected = (position_ + 1) | kAtWork;
+    if (header().sequence.compare_exchange_strong(expected, position_ + 1)) return true;
+    header().sequence.store(0, std::memory_order_release);
+    return false;
   }
   const std::byte* slot() const { return view_.data + index_ * view_.slot_bytes; }
   // Gives the slot back. The caller rings the sender's bell afterwards.

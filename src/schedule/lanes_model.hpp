@@ -15,7 +15,9 @@ inline constexpr std::uint64_t kNoCell = ~std::uint64_t{0};
 
 struct Message {
   Value value;
-  std::uint64_t cell = kNoCell;  // sent by reference to this chunk of memory
+  std::uint64_t cell = kNoCell;    // sent by reference to this chunk of memory
+  std::uint64_t offer = kNoCell;   // the receiver may write its result there
+  std::uint64_t placed = kNoCell;  // the value is there already
 };
 
 class LanesModel {

@@ -37,6 +37,7 @@ std::string text_of(const Step& step, std::uint32_t world) {
   const std::string what = reads && !receives ? " " + text_of("in", step.source) : std::string();
   if (stores) add((what.empty() ? "store" : "copy" + what) + " in " + text_of("out", step.target));
   if (sends) add("send" + (stores ? std::string() : what) + " to " + text_of(step.send, world));
+  if (step.offer.index != kNoChunk) text += ", offering " + text_of("out", step.offer);
   return text.empty() ? "nothing" : text;
 }
 

@@ -35,12 +35,18 @@ struct Chunk {
 // stands at the own rank's place), otherwise the received ones first and the local one last. With
 // one operand the fold is a copy.
 //
+// A step that only sends to one rank may `offer` a chunk of the output. A rank that takes the value
+// by reference and sends its result back writes that result into the chunk itself, and the sender's
+// later step that stores the chunk finds it there. Where the executor cannot do that, an offer
+// means nothing.
+//
 // `finish` marks the step whose value is final (averages divide there, once).
 struct Step {
   Peers receive;
   Peers send;
   Chunk source;
   Chunk target;
+  Chunk offer;
   bool finish = false;
 };
 

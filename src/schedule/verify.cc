@@ -126,6 +126,8 @@ class Run {
 
   Result<void> execute(std::uint32_t process, const ResolvedStep& step) {
     clocks_.tick(process);
+    offers_.assign(world_, kNoCell);
+    placed_ = kNoCell;
     GYRE_TRY_ASSIGN(Value value, gather(process, step));
     GYRE_TRY(check_finish(processes_[process], step, value));
     std::uint64_t cell = kNoCell;
@@ -134,7 +136,26 @@ class Run {
     } else if (step.receive.count == 0) {
       cell = source_cell(processes_[process].program->rank, step);
     }
-    send(process, step, {value, options_.by_reference ? cell : kNoCell});
+    GYRE_TRY(place(process, step, value));
+    send(process, step, {.value = value, .cell = options_.by_reference ? cell : kNoCell});
+    return {};
+  }
+
+  // Writes the value into the chunks that the ranks it is sent to have offered.
+  Result<void> place(std::uint32_t process, const ResolvedStep& step, const Value& value) {
+    const Process& self = processes_[process];
+    const std::uint32_t rank = self.program->rank;
+    for (const std::uint32_t peer : peers_of(step.receive, rank, world_)) {
+      const bool answered = step.target != kNoChunk && step.send.covers(peer, world_);
+      if (!answered) offers_[peer] = kNoCell;
+      if (offers_[peer] == kNoCell) continue;
+      if (!accesses_.write(offers_[peer], process)) {
+        return wrong_step(self, fmt::format("it writes into the output of rank {}, which may still "
+                                            "be read there",
+                                            peer));
+      }
+      memory_.at(offers_[peer]) = value;
+    }
     return {};
   }
 
@@ -175,6 +196,8 @@ class Run {
     clocks_.learn(process, lanes_.front_clock(lane));
     LanesModel::pop(lane);
     wake(lane.sender);
+    offers_[peer] = message.offer;
+    placed_ = message.placed;
     if (message.cell != kNoCell && !accesses_.read_reference(message.cell, process)) {
       return wrong_step(self, fmt::format("rank {} may have overwritten what it sent", peer));
     }
@@ -216,6 +239,10 @@ class Run {
     const auto chunk = static_cast<std::uint32_t>(step.target);
     if (!specification_.has_output(rank)) return wrong_step(self, "it stores in a missing output");
     const std::uint64_t cell = memory_.output(rank, step.tile, chunk);
+    if (placed_ != kNoCell) {
+      if (placed_ == cell && step.receive.count == 1 && step.source == kNoChunk) return cell;
+      return wrong_step(self, "it was to store a value that was placed elsewhere");
+    }
     // In place, a rank's own contribution may lie where it belongs already.
     const bool onto_itself = step.receive.count == 0 && source_cell(rank, step) == cell;
     if (!onto_itself && !accesses_.write(cell, process)) {
@@ -230,8 +257,14 @@ class Run {
     const std::uint32_t rank = processes_[process].program->rank;
     for (const std::uint32_t peer : peers_of(step.send, rank, world_)) {
       Lane& lane = lanes_.lane(rank, peer);
-      if (message.cell != kNoCell) accesses_.refer(message.cell);
-      lanes_.push(lane, message, clocks_.of(process));
+      Message one = message;
+      one.placed = offers_[peer];
+      if (one.placed != kNoCell) one.cell = kNoCell;
+      if (one.cell != kNoCell) accesses_.refer(one.cell);
+      if (one.cell != kNoCell && options_.placing && step.offer != kNoChunk) {
+        one.offer = memory_.output(rank, step.tile, static_cast<std::uint32_t>(step.offer));
+      }
+      lanes_.push(lane, one, clocks_.of(process));
       wake(lane.receiver);
     }
   }
@@ -325,6 +358,9 @@ class Run {
   Clocks clocks_;
   AccessLog accesses_;
   std::vector<std::uint32_t> ready_;
+  // Of the step that runs: what each peer offered, and where its operand was placed.
+  std::vector<std::uint64_t> offers_;
+  std::uint64_t placed_ = kNoCell;
   Report report_;
 };
 

@@ -19,6 +19,8 @@ struct VerifyOptions {
   // Senders may publish where a chunk lies (the source of a plain send, the target just stored)
   // instead of a copy; the receiver reads it there when it takes the slot.
   bool by_reference = true;
+  // With by_reference: receivers make use of offers.
+  bool placing = true;
 };
 
 struct Report {

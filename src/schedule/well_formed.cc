@@ -69,7 +69,8 @@ Result<void> check_step(const Program& program, const Step& step, std::uint32_t 
     return malformed(program, fmt::format("step {} names ranks outside the world", index));
   }
   if (bad_chunk(step.source, program.input_chunks) ||
-      bad_chunk(step.target, program.output_chunks)) {
+      bad_chunk(step.target, program.output_chunks) ||
+      bad_chunk(step.offer, program.output_chunks)) {
     return malformed(program, fmt::format("step {} names a chunk that does not exist", index));
   }
   return {};
@@ -106,6 +107,9 @@ Result<void> check_resolved(const Program& program) {
       };
       if (received == 0 && step.source == kNoChunk) return where("it has no operand");
       if (sent == 0 && step.target == kNoChunk) return where("its value goes nowhere");
+      if (step.offer != kNoChunk && (received != 0 || step.target != kNoChunk || sent != 1)) {
+        return where("it offers a chunk, but does more than send to one rank");
+      }
       const bool wraps = std::uint32_t{step.receive.first} + step.receive.count > program.world;
       if (wraps && step.receive.covers(program.rank, program.world)) {
         return where("it receives from a range that covers the own rank and wraps around");

@@ -35,15 +35,18 @@ TEST_P(Catalogue, IsRightForAllWorldsRootsAndTiles) {
       const std::vector<Program> programs = programs_of(entry, world, root);
       const CollectiveSpecification specification({entry.kind, world, root});
       for (const std::uint64_t tiles : {1U, 2U, 3U, 3 * entry.min_slots + 5}) {
-        for (const bool in_place : {false, true}) {
+        for (const int variant : {0, 1, 2, 3}) {
+          const bool in_place = (variant & 1) != 0, placing = (variant & 2) != 0;
           if (in_place && !has_in_place(entry.kind)) continue;
           const auto report = verify(programs, specification,
                                      {.tiles = tiles,
                                       .slots = entry.min_slots,
                                       .in_place = in_place,
-                                      .by_reference = !in_place || entry.reference_in_place});
+                                      .by_reference = !in_place || entry.reference_in_place,
+                                      .placing = placing});
           ASSERT_TRUE(report) << world << " ranks, root " << root << ", " << tiles << " tiles"
-                              << (in_place ? ", in place: " : ": ") << report.error().text;
+                              << (in_place ? ", in place" : "") << (placing ? ", placing: " : ": ")
+                              << report.error().text;
           ASSERT_TRUE(report->single_producer || !entry.single_producer) << world << " ranks";
           ASSERT_TRUE(report->fixed_order || !entry.fixed_order) << world << " ranks";
         }

@@ -38,7 +38,7 @@ TEST(Print, OneShot) {
 TEST(Print, TwoShotShowsItsLags) {
   EXPECT_EQ(print(direct::two_shot_all_reduce(0, 4)),
             "rank 0 of 4: 4 chunks in, 4 chunks out\n"
-            "   3 x  send in[1+k] to 1+k\n"
+            "   3 x  send in[1+k] to 1+k, offering out[1+k]\n"
             "   1 x  1 tile back: receive from everyone, reduce with in[0], finish, store in "
             "out[0], send to everyone\n"
             "   3 x  2 tiles back: receive from 1+k, store in out[1+k]\n");

@@ -94,6 +94,41 @@ TEST(Verify, RefusesToStoreTwiceWhileAReferenceIsOut) {
   EXPECT_EQ(refusal(broadcast, {.by_reference = false}, build), "");
 }
 
+// An all-reduce of two ranks, each of which reduces its own chunk and offers the other.
+Program offering(std::uint32_t rank, std::int64_t offered, bool meddles) {
+  const std::int64_t r = rank;
+  Builder builder(rank, 2, 2, 2);
+  builder.loop(1, send(In{r + 1}, To{r + 1}).offering(Out{offered}));
+  if (meddles) builder.loop(1, copy(In{r + 1}, Out{r + 1}));
+  return builder
+      .loop(1, recv_reduce_store_send(from_everyone(2), In{r}, Out{r}, to_everyone(2)).finish())
+      .loop(1, recv_store(From{r + 1}, Out{r + 1}))
+      .program();
+}
+
+TEST(Verify, LetsPeersWriteResultsOnlyWhereTheyAreWantedAndNobodyElseWorks) {
+  const Collective all_reduce{CollectiveKind::all_reduce, 2};
+  const auto refused = [&](VerifyOptions options, bool to_wrong_place, bool meddles) {
+    return refusal(all_reduce, options, [=](std::uint32_t rank) {
+      return offering(rank, to_wrong_place ? rank : rank + 1, meddles);
+    });
+  };
+  for (const bool in_place : {false, true}) {
+    EXPECT_EQ(refused({.in_place = in_place}, false, false), "");
+  }
+  EXPECT_NE(refused({}, true, false), "") << "a place that the owner stores to itself";
+  EXPECT_NE(refused({}, false, true), "") << "the owner writes there meanwhile";
+  EXPECT_EQ(refused({.placing = false}, true, true), "") << "nobody makes use of the offers";
+}
+
+TEST(Verify, OffersBelongToStepsThatOnlySend) {
+  const Program program =
+      Builder(0, 2).loop(1, copy_send(In{0}, Out{0}, To{1}).offering(Out{0})).program();
+  const auto checked = check_well_formed(program);
+  ASSERT_FALSE(checked);
+  EXPECT_TRUE(contains(checked.error().text, "offers a chunk")) << checked.error().text;
+}
+
 // An all-gather of three ranks with a strand per direction.
 Program both_ways(std::uint32_t rank, bool second_strand_copies) {
   const std::int64_t r = rank;

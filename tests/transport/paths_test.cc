@@ -136,7 +136,7 @@ TEST(Paths, MemoryOfThePoolIsReadInPlaceByPeers) {
   received.bytes = 8192;
   received.kind = SlotKind::mapped;
   received.location = 4096;
-  received.region = header.region;
+  received.reference.region = header.region;
   const std::byte* in_place = world[1].link(0).locate(received);
   ASSERT_NE(in_place, nullptr);
   EXPECT_NE(in_place, memory + 4096) << "a mapping of its own";
@@ -167,7 +167,7 @@ TEST(Paths, AnUnknownRegionIsWaitedForUntilAnAbort) {
   SlotHeader header;
   header.kind = SlotKind::mapped;
   header.bytes = 4096;
-  header.region = 1ULL << 60;
+  header.reference.region = 1ULL << 60;
   std::vector<std::byte> into(4096);
   EXPECT_EQ(world[1].link(0).locate(header), nullptr);
   world[1].abort.raise({Status::aborted, "the test aborts"});

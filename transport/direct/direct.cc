@@ -40,7 +40,16 @@ class DirectLink final : public Link {
     if (bytes < refer_from_) return false;
     header.kind = SlotKind::address;
     header.location = reinterpret_cast<std::uint64_t>(data);
+    header.reference = {};
     return true;
+  }
+
+  void offer(std::byte* place, std::uint64_t, SlotHeader& header) override {
+    header.reference.place_location = reinterpret_cast<std::uint64_t>(place);
+  }
+  // The mark that locate() left holds for the place as well.
+  std::byte* place(const SlotHeader& header) override {
+    return reinterpret_cast<std::byte*>(header.reference.place_location);
   }
 
   const std::byte* locate(const SlotHeader& header) const override {

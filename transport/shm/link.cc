@@ -39,16 +39,31 @@ bool ShmLink::refer(const std::byte* data, std::uint64_t bytes, bool moves_only,
     if (region && handed_over(region->id, region->bytes)) {
       header.kind = SlotKind::mapped;
       header.location = region->offset;
-      header.region = region->id;
+      header.reference = {.region = region->id};
       return true;
     }
   }
   if (rules_.address && bytes >= rules_.address_bytes && (moves_only || !rules_.only_moves)) {
     header.kind = SlotKind::address;
     header.location = reinterpret_cast<std::uint64_t>(data);
+    header.reference = {};
     return true;
   }
   return false;
+}
+
+void ShmLink::offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) {
+  if (header.kind != SlotKind::mapped) return;
+  const auto region = region_find(place, bytes);
+  if (!region || !handed_over(region->id, region->bytes)) return;
+  header.reference.place_region = region->id;
+  header.reference.place_location = region->offset;
+}
+
+// A region that is not known yet is on its way; the result then goes as usual.
+std::byte* ShmLink::place(const SlotHeader& header) {
+  if (header.kind != SlotKind::mapped || header.reference.place_region == 0) return nullptr;
+  return in_region(header.reference.place_region, header.reference.place_location, header.bytes);
 }
 
 bool ShmLink::handed_over(std::uint64_t region, std::uint64_t bytes) {
@@ -64,7 +79,7 @@ bool ShmLink::handed_over(std::uint64_t region, std::uint64_t bytes) {
 
 const std::byte* ShmLink::locate(const SlotHeader& header) const {
   if (header.kind == SlotKind::mapped) {
-    return in_region(header.region, header.location, header.bytes);
+    return in_region(header.reference.region, header.location, header.bytes);
   }
   return Link::locate(header);
 }
@@ -77,8 +92,8 @@ bool ShmLink::knows(std::uint64_t region) const {
   return regions_.contains(region);
 }
 
-const std::byte* ShmLink::in_region(std::uint64_t region, std::uint64_t offset,
-                                    std::uint64_t bytes) const {
+std::byte* ShmLink::in_region(std::uint64_t region, std::uint64_t offset,
+                              std::uint64_t bytes) const {
   if (!knows(region)) return nullptr;
   const Mapping& memory = *regions_.find(region)->second;
   if (offset > memory.size() || bytes > memory.size() - offset) return nullptr;
@@ -95,8 +110,8 @@ Result<void> ShmLink::fetch(const SlotHeader& header, std::byte* into) {
                              "hold",
                              peer_, static_cast<int>(header.kind), header.bytes)};
   }
-  GYRE_TRY(await_region(header.region));
-  const std::byte* data = in_region(header.region, header.location, header.bytes);
+  GYRE_TRY(await_region(header.reference.region));
+  const std::byte* data = in_region(header.reference.region, header.location, header.bytes);
   if (data == nullptr) {
     return Error{Status::internal,
                  fmt::format("rank {} referred to bytes outside of its shared memory", peer_)};

@@ -26,13 +26,15 @@ class ShmLink final : public Link {
 
   bool refer(const std::byte* data, std::uint64_t bytes, bool moves_only,
              SlotHeader& header) override;
+  void offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) override;
+  std::byte* place(const SlotHeader& header) override;
   const std::byte* locate(const SlotHeader& header) const override;
   Result<void> fetch(const SlotHeader& header, std::byte* into) override;
 
   const std::shared_ptr<Channel>& channel() const { return channel_; }
 
  private:
-  const std::byte* in_region(std::uint64_t region, std::uint64_t offset, std::uint64_t bytes) const;
+  std::byte* in_region(std::uint64_t region, std::uint64_t offset, std::uint64_t bytes) const;
   bool knows(std::uint64_t region) const;
   bool handed_over(std::uint64_t region, std::uint64_t bytes);
   Result<void> await_region(std::uint64_t region);

@@ -29,6 +29,7 @@ bool SocketLink::refer(const std::byte* data, std::uint64_t bytes, bool, SlotHea
   if (bytes < refer_from_ || bytes > send.view().slot_bytes) return false;
   header.kind = SlotKind::address;
   header.location = reinterpret_cast<std::uint64_t>(data);
+  header.reference = {};
   return true;
 }
 

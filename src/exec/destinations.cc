@@ -1,0 +1,70 @@
+#include "exec/destinations.hpp"
+
+#include <algorithm>
+
+#include "base/cache_lines.hpp"
+
+namespace gyre {
+namespace {
+
+// Two or three of them fit in a first-level cache beside what is read.
+constexpr std::uint64_t kBlockBytes = 8 << 10;
+
+}  // namespace
+
+void Destinations::write(const Destination& to, std::uint64_t offset, const std::byte* from,
+                         std::uint64_t bytes) {
+  switch (to.how) {
+    case How::stored:
+      return gyre::copy(to.at + offset, from, bytes);
+    case How::to_peer:
+      return copy_to_peer(to.at + offset, from, bytes);
+    case How::streamed:
+      return copy_streaming(to.at + offset, from, bytes);
+  }
+}
+
+bool Destinations::streams() const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [](const Destination& to) { return to.how == How::streamed; });
+}
+
+const Destinations::Destination* Destinations::first_not_streamed() const {
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [](const Destination& to) { return to.how != How::streamed; });
+  return found == all_.end() ? nullptr : &*found;
+}
+
+void Destinations::copy(const std::byte* source, std::uint64_t bytes) const {
+  const std::uint64_t most = all_.size() == 1 ? bytes : kBlockBytes;
+  for (std::uint64_t offset = 0; offset < bytes; offset += most) {
+    const std::uint64_t now = std::min(most, bytes - offset);
+    for (const Destination& to : all_) write(to, offset, source + offset, now);
+  }
+  if (streams()) finish_streaming();
+}
+
+void Destinations::fold(const Fold& how, std::span<const std::byte*> sources,
+                        std::uint64_t elements) const {
+  if (all_.size() == 1 && all_[0].how != How::streamed) {
+    return gyre::fold(how, all_[0].at, sources, elements);
+  }
+  alignas(64) std::byte scratch[kBlockBytes];
+  const Destination* made = first_not_streamed();
+  const std::uint64_t element = size_of(how.type);
+  const std::uint64_t most = kBlockBytes / element;
+  for (std::uint64_t begin = 0; begin < elements; begin += most) {
+    const std::uint64_t count = std::min(most, elements - begin);
+    const std::uint64_t offset = begin * element, bytes = count * element;
+    std::byte* value = made == nullptr ? scratch : made->at + offset;
+    if (made != nullptr && made->how == How::to_peer) claim_lines(value, bytes);
+    gyre::fold(how, value, sources, count);
+    for (const Destination& to : all_) {
+      if (&to != made) write(to, offset, value, bytes);
+    }
+    for (const std::byte*& source : sources) source += bytes;
+  }
+  if (streams()) finish_streaming();
+}
+
+}  // namespace gyre
