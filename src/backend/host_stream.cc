@@ -70,24 +70,24 @@ HostStream* HostStream::from(void* stream) {
   return candidate->magic_.load(std::memory_order_relaxed) == kMagic ? candidate : nullptr;
 }
 
-Result<void> HostStream::destroy(HostStream* stream) {
+Result<std::shared_ptr<HostStream>> HostStream::release(HostStream* stream) {
   // The child keeps the copy: its mutex may be locked and its worker does not exist.
   GYRE_TRY(refuse_in_child());
   if (stream->worker_.get_id() == std::this_thread::get_id()) {
     return Error{Status::invalid_usage, "a host stream cannot be destroyed by its own work"};
   }
-  std::shared_ptr<HostStream> owner;
-  {
-    const std::lock_guard lock(registry().mutex);
-    auto& streams = registry().streams;
-    const auto found = std::find_if(streams.begin(), streams.end(),
-                                    [&](const auto& entry) { return entry.get() == stream; });
-    if (found == streams.end()) {
-      return Error{Status::invalid_argument, "not a live host stream"};
-    }
-    owner = std::move(*found);
-    streams.erase(found);
-  }
+  const std::lock_guard lock(registry().mutex);
+  auto& streams = registry().streams;
+  const auto found = std::find_if(streams.begin(), streams.end(),
+                                  [&](const auto& entry) { return entry.get() == stream; });
+  if (found == streams.end()) return Error{Status::invalid_argument, "not a live host stream"};
+  std::shared_ptr<HostStream> owner = std::move(*found);
+  streams.erase(found);
+  return owner;
+}
+
+Result<void> HostStream::destroy(HostStream* stream) {
+  GYRE_TRY_ASSIGN(const std::shared_ptr<HostStream> owner, release(stream));
   return owner->synchronize();
 }
 
