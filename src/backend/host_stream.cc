@@ -1,13 +1,11 @@
 #include "backend/host_stream.hpp"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
-#include <exception>
-#include <system_error>
 
+#include "base/contain.hpp"
 #include "base/process.hpp"
 
 namespace gyre {
@@ -41,15 +39,6 @@ class BlockSignals {
  private:
   sigset_t before_;
 };
-
-Result<void> run_guarded(Task& task) {
-  try {
-    return task();
-  } catch (const std::exception& exception) {
-    return Error{Status::internal,
-                 fmt::format("work of a host stream threw: {}", exception.what())};
-  }
-}
 
 }  // namespace
 
@@ -117,12 +106,10 @@ HostStream::~HostStream() {
 
 Result<void> HostStream::start_worker() {
   const BlockSignals blocked;
-  try {
+  return contained("starting the worker of a host stream", [this]() -> Result<void> {
     worker_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    return system_error("starting the worker of a host stream", error.code().value());
-  }
-  return {};
+    return {};
+  });
 }
 
 void HostStream::push(Task task) {
@@ -180,7 +167,7 @@ void HostStream::run() {
     if (started_ == enqueued_) return;
     Task task = std::move(ring_[started_++ & (ring_.size() - 1)]);
     lock.unlock();
-    Result<void> result = run_guarded(task);
+    Result<void> result = contained("work of a host stream", [&] { return task(); });
     task.reset();  // whoever waited may free what the work referred to
     lock.lock();
     if (!result && !error_) error_ = std::move(result).error();
