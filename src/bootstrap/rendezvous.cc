@@ -11,6 +11,7 @@
 #include "bootstrap/derive_key.hpp"
 #include "bootstrap/dial.hpp"
 #include "bootstrap/hub.hpp"
+#include "bootstrap/last_words.hpp"
 #include "bootstrap/socket_util.hpp"
 #include "bootstrap/spoke.hpp"
 #include "bootstrap/wire.hpp"
@@ -30,8 +31,8 @@ Address own_side_of(const std::vector<Address>& named) {
 }
 
 // Connects to the rendezvous as `rank`; rank 0 of an id with a fixed port serves it as well.
-Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Deadline deadline,
-                                    const AbortState* abort, bool patient) {
+Result<Fd> reach(const UniqueId& id, int rank, int world, Deadline deadline,
+                 const AbortState* abort, bool patient) {
   GYRE_TRY(refuse_in_child());
   if (world < 1 || rank < 0 || rank >= world || world > kMaxWorld) {
     return Error{Status::invalid_argument, fmt::format("rank {} of {} ranks", rank, world)};
@@ -50,7 +51,13 @@ Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Dea
     error.text = fmt::format("rank {}: {}", rank, error.text);
     return error;
   }
-  return Spoke::start(*std::move(fd), rank, world, nullptr);
+  return fd;
+}
+
+Result<std::shared_ptr<Spoke>> join(const UniqueId& id, int rank, int world, Deadline deadline,
+                                    const AbortState* abort, bool patient) {
+  GYRE_TRY_ASSIGN(Fd fd, reach(id, rank, world, deadline, abort, patient));
+  return Spoke::start(std::move(fd), rank, world, nullptr);
 }
 
 Result<Meeting> gather_at(Spoke& spoke, const JobKey& key, std::span<const std::byte> facts,
@@ -139,10 +146,8 @@ Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
 
 Result<void> report_failure(const UniqueId& id, int rank, int world, const Error& error,
                             Deadline deadline) {
-  GYRE_TRY_ASSIGN(const auto spoke, join(id, rank, world, deadline, nullptr, true));
-  spoke->announce(error);
-  spoke->stop();
-  return {};
+  GYRE_TRY_ASSIGN(const Fd fd, reach(id, rank, world, deadline, nullptr, true));
+  return say_last_words(fd, rank, world, error, deadline);
 }
 
 }  // namespace gyre
