@@ -90,6 +90,13 @@ Usage usage() {
           resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024};
 }
 
+std::size_t mapped_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t pages = 0;
+  statm >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 // Until this process listens at the port.
 Outcome await_listening(unsigned port) {
   const Clock::time_point until = Clock::now() + kPatience;
@@ -563,6 +570,15 @@ void Puppet::register_faults() {
       limit.rlim_max = now.rlim_max;
     }
     return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? Outcome{} : wrong("setrlimit");
+  };
+  // From now on the process gets this much more memory and not a byte beyond; -1: all it asks for.
+  verbs_["limit_memory"] = [](const std::string&, Arguments& arguments) -> Outcome {
+    long kib = 0;
+    arguments >> kib;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = kib < 0 ? limit.rlim_max : mapped_bytes() + (static_cast<rlim_t>(kib) << 10);
+    return ::setrlimit(RLIMIT_AS, &limit) == 0 ? Outcome{} : wrong("setrlimit");
   };
 }
 
