@@ -241,6 +241,54 @@ Outcome all_reduce(ncclComm_t comm, std::size_t count) {
   return check_sum(values, world);
 }
 
+struct CallWords {
+  std::string collective;
+  std::size_t count = 0;
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t op = ncclSum;
+  int root = 0;
+};
+
+CallWords parse_call(std::istream& words) {
+  static const std::map<std::string, ncclDataType_t> types = {
+      {"int8", ncclInt8}, {"int32", ncclInt32}, {"float32", ncclFloat32}, {"float64", ncclFloat64}};
+  static const std::map<std::string, ncclRedOp_t> ops = {
+      {"sum", ncclSum}, {"max", ncclMax}, {"avg", ncclAvg}};
+  CallWords call;
+  std::string type;
+  std::string op;
+  words >> call.collective >> call.count >> type >> op >> call.root;
+  call.type = types.at(type);
+  call.op = ops.at(op);
+  return call;
+}
+
+ncclResult_t issue(const CallWords& call, const void* in, void* out, ncclComm_t comm) {
+  const auto& [name, count, type, op, root] = call;
+  if (name == "all_reduce") return ncclAllReduce(in, out, count, type, op, comm, nullptr);
+  if (name == "reduce") return ncclReduce(in, out, count, type, op, root, comm, nullptr);
+  if (name == "broadcast") return ncclBroadcast(in, out, count, type, root, comm, nullptr);
+  if (name == "all_gather") return ncclAllGather(in, out, count, type, comm, nullptr);
+  if (name == "reduce_scatter") return ncclReduceScatter(in, out, count, type, op, comm, nullptr);
+  if (name == "all_to_all") return ncclAlltoAll(in, out, count, type, comm, nullptr);
+  if (name == "gather") return ncclGather(in, out, count, type, root, comm, nullptr);
+  if (name == "scatter") return ncclScatter(in, out, count, type, root, comm, nullptr);
+  return ncclInvalidArgument;
+}
+
+// Any collective, over zeros; one that fails must not have written a byte.
+Outcome call_untouched(ncclComm_t comm, const CallWords& call, int world) {
+  constexpr std::size_t kLargestElement = 8;
+  constexpr std::byte kUntouched{0xa5};
+  const std::size_t bytes = call.count * static_cast<std::size_t>(world) * kLargestElement + 1;
+  const std::vector<std::byte> input(bytes);
+  std::vector<std::byte> output(bytes, kUntouched);
+  const Outcome outcome = outcome_of(issue(call, input.data(), output.data(), comm));
+  const bool touched =
+      std::any_of(output.begin(), output.end(), [&](std::byte byte) { return byte != kUntouched; });
+  return outcome.code != 0 && touched ? wrong("wrote although: " + outcome.text) : outcome;
+}
+
 // Every rank sends to the next and receives from the one before.
 Outcome pass_on(ncclComm_t comm, int rank, int world, std::size_t count) {
   std::vector<float> out(count, static_cast<float>(rank));
@@ -488,6 +536,10 @@ void Puppet::register_verbs() {
     arguments >> peer >> count;
     const std::vector<float> values(count, 1.0F);
     return outcome_of(ncclSend(values.data(), count, ncclFloat32, peer, top(), nullptr));
+  };
+  // COLLECTIVE COUNT TYPE OPERATION ROOT; what does not apply is ignored.
+  verbs_["call"] = [this](const std::string&, Arguments& arguments) {
+    return call_untouched(top(), parse_call(arguments), world_);
   };
   verbs_["split"] = [this](const std::string&, Arguments& arguments) {
     int color = 0;
