@@ -56,7 +56,7 @@ ncclResult_t report(std::string_view function, const Error& error) noexcept {
   // Without memory for the text, the code alone has to do.
   (void)contained("", [&]() -> Result<void> {
     std::string text = fmt::format("{}: {}", function, error.text);
-    log_warn("{}", text);
+    if (log_enabled(LogLevel::warn, Subsystem::init)) log_warn_line(error.where, text);
     LastError& kept = last();
     const std::lock_guard lock(kept.mutex);
     kept.text = std::move(text);
