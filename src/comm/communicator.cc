@@ -23,11 +23,17 @@ Communicator::Communicator(int rank, int world, CommOptions options)
 Communicator::~Communicator() { close(/*abort=*/true); }
 
 Result<void> Communicator::open_in_background(std::function<Result<void>()> opening) {
+  const auto body = [this, run = std::move(opening)] {
+    Result<void> opened = contained("opening a communicator", run);
+    // The result is kept in the communicator's state; async_error() tells it.
+    if (opened || state() != State::opening) return;
+    abort_.raise(std::move(opened).error());
+    state_.store(State::failed, std::memory_order_release);
+  };
   const std::lock_guard lock(lifetime_);
   return contained(fmt::format("rank {}: starting the thread that opens it", rank_),
                    [&]() -> Result<void> {
-                     // The result is kept in the communicator's state; async_error() tells it.
-                     opening_ = std::thread([run = std::move(opening)] { (void)run(); });
+                     opening_ = std::thread(body);
                      return {};
                    });
 }
@@ -221,8 +227,8 @@ void Communicator::drive(std::span<Drive> drives) {
   });
   if (driven) return;
   for (Drive& one : drives) {
-    if (one.result && one.at < one.launches.size())
-      one.result = one.executor->fault(driven.error());
+    const bool unfinished = one.result && one.at < one.launches.size();
+    if (unfinished) one.result = one.executor->fault(driven.error());
   }
 }
 
