@@ -113,6 +113,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> meet(const UniqueId& id, Deadline deadline);
   Result<void> wire(Deadline deadline);
   Result<void> make_bell();
+  Result<void> open_control(Deadline deadline);
   Result<void> connect_peers(Deadline deadline);
   Result<void> agree_on_plan(Deadline deadline);
   void make_executor();

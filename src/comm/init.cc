@@ -87,9 +87,21 @@ Result<void> Communicator::open_among(const Communicator& parent, const std::vec
   key_ = key;
   for (const int member : members)
     facts_.push_back(parent.facts_[static_cast<std::size_t>(member)]);
-  return ready_or_fail(contained(opening_of(rank_), [&] {
+  Result<void> result = contained(opening_of(rank_), [&] {
     return wire(Deadline::after(milliseconds(settings_.init_timeout_ms)));
-  }));
+  });
+  // Nobody else watches this rank before it is at the control star, and so it goes there to say why
+  // it comes no further.
+  if (!result && control_ == nullptr && is_own(result.error()))
+    (void)contained("", [&] { return open_control(Deadline::after(kLastWords)); });
+  return ready_or_fail(std::move(result));
+}
+
+Result<void> Communicator::open_control(Deadline deadline) {
+  const std::vector<Address> hub =
+      rank_ == 0 ? std::vector<Address>{} : reachable(facts_[0].endpoint);
+  GYRE_TRY_ASSIGN(control_, Control::open(key_, rank_, world_, hub, this, deadline, &abort_));
+  return {};
 }
 
 Result<void> Communicator::ready_or_fail(Result<void> result) {
@@ -139,9 +151,7 @@ Result<void> Communicator::wire(Deadline deadline) {
     names.push_back(rank_name(static_cast<int>(rank), facts_[rank]));
   }
   watch_ = std::make_unique<PeerWatch>(std::move(names), bell_->rope());
-  const std::vector<Address> hub =
-      rank_ == 0 ? std::vector<Address>{} : reachable(facts_[0].endpoint);
-  GYRE_TRY_ASSIGN(control_, Control::open(key_, rank_, world_, hub, this, deadline, &abort_));
+  GYRE_TRY(open_control(deadline));
   GYRE_TRY(connect_peers(deadline));
   make_executor();
   return agree_on_plan(deadline);
