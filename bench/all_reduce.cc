@@ -1,13 +1,11 @@
-#include "bench/harness/inputs.hpp"
-#include "bench/harness/program.hpp"
+#include "bench/harness/reducing.hpp"
 
 namespace gyre::bench {
 namespace {
 
-class AllReduce final : public Collective {
+class AllReduce final : public ReducingCollective {
  public:
   std::string_view name() const override { return "AllReduce"; }
-  bool reduces() const override { return true; }
 
   Counts counts(std::size_t total, std::size_t, int) const override {
     return {.send = total, .receive = total, .argument = total};
@@ -18,20 +16,12 @@ class AllReduce final : public Collective {
                  "ncclAllReduce");
   }
 
-  void input(const DataCase& d, std::byte* to) const override {
-    data_of(d).input(to, 0, d.counts.send, d.rank);
-  }
   void expected(const DataCase& d, std::byte* to) const override {
     data_of(d).expected(to, 0, d.counts.receive);
   }
 
   Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int ranks) const override {
     return bandwidth_of(static_cast<double>(bytes), seconds, 2 * foreign_share(ranks));
-  }
-
- private:
-  static ReductionData data_of(const DataCase& d) {
-    return {d.type, d.op, d.ranks, d.seed, d.denormals};
   }
 };
 

@@ -1,13 +1,11 @@
-#include "bench/harness/inputs.hpp"
-#include "bench/harness/program.hpp"
+#include "bench/harness/reducing.hpp"
 
 namespace gyre::bench {
 namespace {
 
-class Reduce final : public Collective {
+class Reduce final : public ReducingCollective {
  public:
   std::string_view name() const override { return "Reduce"; }
-  bool reduces() const override { return true; }
   bool rooted() const override { return true; }
 
   Counts counts(std::size_t total, std::size_t, int) const override {
@@ -19,9 +17,6 @@ class Reduce final : public Collective {
                  "ncclReduce");
   }
 
-  void input(const DataCase& d, std::byte* to) const override {
-    data_of(d).input(to, 0, d.counts.send, d.rank);
-  }
   // Off the root the receive buffer must be left alone.
   void expected(const DataCase& d, std::byte* to) const override {
     if (d.rank == d.root) data_of(d).expected(to, 0, d.counts.receive);
@@ -29,11 +24,6 @@ class Reduce final : public Collective {
 
   Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int) const override {
     return bandwidth_of(static_cast<double>(bytes), seconds, 1);
-  }
-
- private:
-  static ReductionData data_of(const DataCase& d) {
-    return {d.type, d.op, d.ranks, d.seed, d.denormals};
   }
 };
 

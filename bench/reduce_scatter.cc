@@ -1,13 +1,11 @@
-#include "bench/harness/inputs.hpp"
-#include "bench/harness/program.hpp"
+#include "bench/harness/reducing.hpp"
 
 namespace gyre::bench {
 namespace {
 
-class ReduceScatter final : public Collective {
+class ReduceScatter final : public ReducingCollective {
  public:
   std::string_view name() const override { return "ReduceScatter"; }
-  bool reduces() const override { return true; }
 
   Counts counts(std::size_t total, std::size_t element, int ranks) const override {
     const auto n = static_cast<std::size_t>(ranks);
@@ -20,9 +18,6 @@ class ReduceScatter final : public Collective {
                  "ncclReduceScatter");
   }
 
-  void input(const DataCase& d, std::byte* to) const override {
-    data_of(d).input(to, 0, d.counts.send, d.rank);
-  }
   void expected(const DataCase& d, std::byte* to) const override {
     const std::size_t first = static_cast<std::size_t>(d.rank) * d.counts.receive;
     data_of(d).expected(to, first, d.counts.receive);
@@ -30,11 +25,6 @@ class ReduceScatter final : public Collective {
 
   Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int ranks) const override {
     return bandwidth_of(static_cast<double>(bytes) * ranks, seconds, foreign_share(ranks));
-  }
-
- private:
-  static ReductionData data_of(const DataCase& d) {
-    return {d.type, d.op, d.ranks, d.seed, d.denormals};
   }
 };
 

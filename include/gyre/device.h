@@ -9,7 +9,8 @@
  * A gyreStream_t goes wherever nccl.h asks for a stream. The null stream of the host back-end does
  * its work inside the call; a host stream from gyreStreamCreate is an ordered queue with a worker
  * thread of its own (started by its first work). An error of queued work is kept by its stream and
- * returned by every later gyreStreamSynchronize and by the events recorded after it.
+ * returned by every later gyreStreamSynchronize, by its gyreStreamDestroy, and by the events
+ * recorded after it.
  *
  * In a child of fork() the host's streams and events are gone: calls about them return
  * gyreErrorForked. */
@@ -98,7 +99,8 @@ GYRE_API gyreResult gyreDeviceFill(gyreDevice_t device, void* to, int value, siz
                                    gyreStream_t stream);
 
 GYRE_API gyreResult gyreStreamCreate(gyreDevice_t device, gyreStream_t* stream);
-/* Completes the queued work first. Null is allowed. */
+/* Completes the queued work, then frees the stream, also when that work failed: gyreErrorWork then.
+ * Null is allowed. */
 GYRE_API gyreResult gyreStreamDestroy(gyreDevice_t device, gyreStream_t stream);
 GYRE_API gyreResult gyreStreamSynchronize(gyreDevice_t device, gyreStream_t stream);
 /* gyreSuccess, gyreErrorNotReady or the stream's error; never waits. */

@@ -238,8 +238,10 @@ GYRE_NCCL_FUNCTION(ncclResult_t, ncclMemFree, (void* ptr));
 
 /* ---- Communicators ---------------------------------------------------------------------- */
 
-/* Makes the id with which ranks find each other; the calling process serves the rendezvous until
- * all ranks have met. */
+/* Makes the id with which ranks find each other. The calling process, a rank or not, serves the
+ * rendezvous and so must live until every rank's init has returned; an id of a process that ended
+ * fails on all ranks at their deadline. With NCCL_COMM_ID=host:port rank 0 serves it instead, and
+ * any process may ask for the id and end. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId));
 
 /* Collective over nranks callers with the same id and distinct ranks 0..nranks-1. Binds the

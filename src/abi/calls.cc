@@ -6,6 +6,7 @@
 
 #include "abi/group.hpp"
 #include "abi/handle.hpp"
+#include "abi/report.hpp"
 
 namespace gyre::abi {
 namespace {
@@ -44,16 +45,21 @@ Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream) {
     GYRE_TRY_ASSIGN(auto comm, communicator_of(handle));
     Call call;
     call.kind = arguments.kind;
-    call.input = static_cast<const std::byte*>(arguments.input);
-    call.output = static_cast<std::byte*>(arguments.output);
-    call.count = arguments.count;
+    call.input = static_cast<const std::byte*>(arguments.data.input);
+    call.output = static_cast<std::byte*>(arguments.data.output);
+    call.count = arguments.data.count;
     call.root = arguments.root;
     call.blocks = arguments.blocks;
-    GYRE_TRY_ASSIGN(call.type, type_of(arguments.type));
+    GYRE_TRY_ASSIGN(call.type, type_of(arguments.data.type));
     if (reduces(call.kind)) GYRE_TRY(set_operation(*comm, arguments.op, call));
     return submit(std::move(comm), call, stream);
   };
   return noted(run());
+}
+
+ncclResult_t perform(std::string_view function, ncclComm_t handle, void* stream,
+                     const Arguments& arguments) noexcept {
+  return guarded(function, [&] { return call(handle, arguments, stream); });
 }
 
 }  // namespace gyre::abi

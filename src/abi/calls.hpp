@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "abi/export.hpp"
 #include "base/status.hpp"
@@ -10,12 +11,17 @@
 
 namespace gyre::abi {
 
-struct Arguments {
-  CallKind kind = CallKind::all_reduce;
+// What a call moves: the four arguments that every one of them has.
+struct Data {
   const void* input = nullptr;
   void* output = nullptr;
   std::size_t count = 0;
   ncclDataType_t type = ncclFloat32;
+};
+
+struct Arguments {
+  CallKind kind = CallKind::all_reduce;
+  Data data;
   ncclRedOp_t op = ncclSum;  // reducing calls only
   int root = 0;              // rooted calls and messages only
   // alltoallv and the gyre.hpp calls only
@@ -24,6 +30,9 @@ struct Arguments {
 
 // Checks the arguments and issues the call on the handle's communicator.
 Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream);
+// The same as the body of the exported `function`.
+ncclResult_t perform(std::string_view function, ncclComm_t handle, void* stream,
+                     const Arguments& arguments) noexcept;
 
 Result<DataType> type_of(ncclDataType_t type);
 

@@ -13,47 +13,23 @@ using namespace gyre::abi;  // NOLINT
 GYRE_EXPORTS(ncclAllReduce);
 ncclResult_t gyre_ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                                 ncclRedOp_t op, ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclAllReduce", [&] {
-    return call(comm,
-                {.kind = CallKind::all_reduce,
-                 .input = send,
-                 .output = recv,
-                 .count = count,
-                 .type = type,
-                 .op = op},
-                stream);
-  });
+  return perform("ncclAllReduce", comm, stream,
+                 {.kind = CallKind::all_reduce, .data = {send, recv, count, type}, .op = op});
 }
 
 GYRE_EXPORTS(ncclReduce);
 ncclResult_t gyre_ncclReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                              ncclRedOp_t op, int root, ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclReduce", [&] {
-    return call(comm,
-                {.kind = CallKind::reduce,
-                 .input = send,
-                 .output = recv,
-                 .count = count,
-                 .type = type,
-                 .op = op,
-                 .root = root},
-                stream);
-  });
+  return perform(
+      "ncclReduce", comm, stream,
+      {.kind = CallKind::reduce, .data = {send, recv, count, type}, .op = op, .root = root});
 }
 
 GYRE_EXPORTS(ncclBroadcast);
 ncclResult_t gyre_ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
                                 int root, ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclBroadcast", [&] {
-    return call(comm,
-                {.kind = CallKind::broadcast,
-                 .input = send,
-                 .output = recv,
-                 .count = count,
-                 .type = type,
-                 .root = root},
-                stream);
-  });
+  return perform("ncclBroadcast", comm, stream,
+                 {.kind = CallKind::broadcast, .data = {send, recv, count, type}, .root = root});
 }
 
 GYRE_EXPORTS(ncclBcast);
@@ -65,89 +41,50 @@ ncclResult_t gyre_ncclBcast(void* buffer, size_t count, ncclDataType_t type, int
 GYRE_EXPORTS(ncclAllGather);
 ncclResult_t gyre_ncclAllGather(const void* send, void* recv, size_t count, ncclDataType_t type,
                                 ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclAllGather", [&] {
-    return call(
-        comm,
-        {.kind = CallKind::all_gather, .input = send, .output = recv, .count = count, .type = type},
-        stream);
-  });
+  return perform("ncclAllGather", comm, stream,
+                 {.kind = CallKind::all_gather, .data = {send, recv, count, type}});
 }
 
 GYRE_EXPORTS(ncclReduceScatter);
 ncclResult_t gyre_ncclReduceScatter(const void* send, void* recv, size_t count, ncclDataType_t type,
                                     ncclRedOp_t op, ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclReduceScatter", [&] {
-    return call(comm,
-                {.kind = CallKind::reduce_scatter,
-                 .input = send,
-                 .output = recv,
-                 .count = count,
-                 .type = type,
-                 .op = op},
-                stream);
-  });
+  return perform("ncclReduceScatter", comm, stream,
+                 {.kind = CallKind::reduce_scatter, .data = {send, recv, count, type}, .op = op});
 }
 
 GYRE_EXPORTS(ncclAlltoAll);
 ncclResult_t gyre_ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataType_t type,
                                ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclAlltoAll", [&] {
-    return call(
-        comm,
-        {.kind = CallKind::all_to_all, .input = send, .output = recv, .count = count, .type = type},
-        stream);
-  });
+  return perform("ncclAlltoAll", comm, stream,
+                 {.kind = CallKind::all_to_all, .data = {send, recv, count, type}});
 }
 
 GYRE_EXPORTS(ncclGather);
 ncclResult_t gyre_ncclGather(const void* send, void* recv, size_t count, ncclDataType_t type,
                              int root, ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclGather", [&] {
-    return call(comm,
-                {.kind = CallKind::gather,
-                 .input = send,
-                 .output = recv,
-                 .count = count,
-                 .type = type,
-                 .root = root},
-                stream);
-  });
+  return perform("ncclGather", comm, stream,
+                 {.kind = CallKind::gather, .data = {send, recv, count, type}, .root = root});
 }
 
 GYRE_EXPORTS(ncclScatter);
 ncclResult_t gyre_ncclScatter(const void* send, void* recv, size_t count, ncclDataType_t type,
                               int root, ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclScatter", [&] {
-    return call(comm,
-                {.kind = CallKind::scatter,
-                 .input = send,
-                 .output = recv,
-                 .count = count,
-                 .type = type,
-                 .root = root},
-                stream);
-  });
+  return perform("ncclScatter", comm, stream,
+                 {.kind = CallKind::scatter, .data = {send, recv, count, type}, .root = root});
 }
 
 GYRE_EXPORTS(ncclSend);
 ncclResult_t gyre_ncclSend(const void* buffer, size_t count, ncclDataType_t type, int peer,
                            ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclSend", [&] {
-    return call(
-        comm, {.kind = CallKind::send, .input = buffer, .count = count, .type = type, .root = peer},
-        stream);
-  });
+  return perform("ncclSend", comm, stream,
+                 {.kind = CallKind::send, .data = {buffer, nullptr, count, type}, .root = peer});
 }
 
 GYRE_EXPORTS(ncclRecv);
 ncclResult_t gyre_ncclRecv(void* buffer, size_t count, ncclDataType_t type, int peer,
                            ncclComm_t comm, GYRE_NCCL_STREAM stream) {
-  return guarded("ncclRecv", [&] {
-    return call(
-        comm,
-        {.kind = CallKind::receive, .output = buffer, .count = count, .type = type, .root = peer},
-        stream);
-  });
+  return perform("ncclRecv", comm, stream,
+                 {.kind = CallKind::receive, .data = {nullptr, buffer, count, type}, .root = peer});
 }
 
 GYRE_EXPORTS(ncclGroupStart);

@@ -51,6 +51,9 @@ Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
   Opening opening;
   opening.comm = comm;
   opening.open = [raw = comm.get(), id] { return raw->open(id); };
+  opening.refuse = [raw = comm.get(), id](const Error& error) {
+    return raw->refuse_to_open(id, error);
+  };
   opening.deliver = [out, comm] { *out = make_handle(comm); };
   opening.discard = [out] {
     if (*out != nullptr) (void)retire_handle(*out);

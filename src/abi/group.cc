@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/contain.hpp"
+
 namespace gyre::abi {
 namespace {
 
@@ -32,10 +34,16 @@ Result<HostStream*> stream_of(void* stream) {
                "NULL for a call that ends when it returns"};
 }
 
+Result<void> refuse(Opening& opening, const Error& error) {
+  Result<void> result = opening.refuse(error);
+  opening.discard();
+  return result;
+}
+
 Result<void> open_one(Opening& opening) {
   if (!opening.comm->options().blocking) {
-    opening.comm->open_in_background(
-        [comm = opening.comm.get(), open = opening.open] { return open(); });
+    const Result<void> started = opening.comm->open_in_background(opening.open);
+    if (!started) return refuse(opening, started.error());
     opening.deliver();
     return Error{Status::in_progress, "the communicator is opening"};
   }
@@ -54,16 +62,31 @@ Result<void> derive_one(Derivation& derivation) {
   return Error{Status::in_progress, "the communicator is being derived"};
 }
 
+// Runs `work` on a new thread that leaves its result in `result`. An error: there is no thread.
+template <typename Work>
+Result<void> start_thread(std::vector<std::jthread>& threads, Result<void>& result, Work work) {
+  return contained("starting a thread for a group", [&]() -> Result<void> {
+    threads.emplace_back(
+        [&result, work] { result = contained("a thread of a group", [&] { return work(); }); });
+    return {};
+  });
+}
+
 // Ranks of one communicator wait for each other, so each opening needs a thread of its own.
 Result<void> open_all(std::vector<Opening> openings, std::vector<Derivation> derivations) {
   std::vector<Result<void>> results(openings.size() + derivations.size());
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < openings.size(); ++i) {
-      threads.emplace_back([&, i] { results[i] = open_one(openings[i]); });
+    auto result = results.begin();
+    for (Opening& opening : openings) {
+      const auto started = start_thread(threads, *result, [&] { return open_one(opening); });
+      if (!started) *result = refuse(opening, started.error());
+      ++result;
     }
-    for (std::size_t i = 0; i < derivations.size(); ++i) {
-      threads.emplace_back([&, i] { results[openings.size() + i] = derive_one(derivations[i]); });
+    for (Derivation& derivation : derivations) {
+      const auto started = start_thread(threads, *result, [&] { return derive_one(derivation); });
+      if (!started) *result = started;
+      ++result;
     }
   }
   Result<void> first;

@@ -20,6 +20,8 @@ Result<void> submit(std::shared_ptr<Communicator> comm, const Call& call, void* 
 struct Opening {
   std::shared_ptr<Communicator> comm;
   std::function<Result<void>()> open;
+  // Called instead where there is no thread for it; returns the error.
+  std::function<Result<void>(const Error&)> refuse;
   // Called when a blocking opening failed: takes the handle back.
   std::function<void()> discard;
   // Called when it succeeded, or when a non-blocking one was started.

@@ -104,10 +104,7 @@ ncclResult_t all_gather_v(const void* sendbuff, void* recvbuff, const std::size_
     const std::uint64_t sum = total((*blocks)->receive_counts);
     return abi::call(comm,
                      {.kind = CallKind::all_gather_v,
-                      .input = sendbuff,
-                      .output = recvbuff,
-                      .count = sum,
-                      .type = type,
+                      .data = {sendbuff, recvbuff, sum, type},
                       .blocks = *std::move(blocks)},
                      stream);
   });
@@ -122,10 +119,7 @@ ncclResult_t reduce_scatter_v(const void* sendbuff, void* recvbuff, const std::s
     const std::uint64_t sum = total((*blocks)->send_counts);
     return abi::call(comm,
                      {.kind = CallKind::reduce_scatter_v,
-                      .input = sendbuff,
-                      .output = recvbuff,
-                      .count = sum,
-                      .type = type,
+                      .data = {sendbuff, recvbuff, sum, type},
                       .op = op,
                       .blocks = *std::move(blocks)},
                      stream);

@@ -47,9 +47,7 @@ Result<void> all_to_all_v(const void* send, const size_t* send_counts, const siz
   blocks->receive_offsets.assign(recv_offsets, recv_offsets + world);
   return call(comm,
               {.kind = CallKind::all_to_all_v,
-               .input = send,
-               .output = recv,
-               .type = type,
+               .data = {.input = send, .output = recv, .type = type},
                .blocks = std::move(blocks)},
               stream);
 }
@@ -86,12 +84,8 @@ GYRE_API ncclResult_t gyre_ncclAllToAllv(const void* send, const size_t send_cou
 GYRE_API ncclResult_t gyre_ncclAllToAll(const void* send, void* recv, size_t count,
                                         ncclDataType_t type, ncclComm_t comm,
                                         GYRE_NCCL_STREAM stream) {
-  return guarded("ncclAllToAll", [&] {
-    return call(
-        comm,
-        {.kind = CallKind::all_to_all, .input = send, .output = recv, .count = count, .type = type},
-        stream);
-  });
+  return perform("ncclAllToAll", comm, stream,
+                 {.kind = CallKind::all_to_all, .data = {send, recv, count, type}});
 }
 
 GYRE_API ncclResult_t gyre_ncclAllReduceWithBias(const void*, void*, size_t, ncclDataType_t,

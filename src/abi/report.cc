@@ -52,12 +52,16 @@ ncclResult_t code_of(Status status) {
   return ncclInternalError;
 }
 
-ncclResult_t report(std::string_view function, const Error& error) {
-  std::string text = fmt::format("{}: {}", function, error.text);
-  log_warn("{}", text);
-  LastError& kept = last();
-  const std::lock_guard lock(kept.mutex);
-  kept.text = std::move(text);
+ncclResult_t report(std::string_view function, const Error& error) noexcept {
+  // Without memory for the text, the code alone has to do.
+  (void)contained("", [&]() -> Result<void> {
+    std::string text = fmt::format("{}: {}", function, error.text);
+    if (log_enabled(LogLevel::warn, Subsystem::init)) log_warn_line(error.where, text);
+    LastError& kept = last();
+    const std::lock_guard lock(kept.mutex);
+    kept.text = std::move(text);
+    return {};
+  });
   return code_of(error.status);
 }
 

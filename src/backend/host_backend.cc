@@ -109,14 +109,16 @@ gyreResult stream_create(int, gyreStream_t* stream) {
   return gyreSuccess;
 }
 
-gyreResult stream_destroy(int, gyreStream_t handle) {
-  return on_stream(handle, [](HostStream* stream) {
-    return stream == nullptr ? gyreSuccess : device_result(HostStream::destroy(stream));
-  });
-}
-
 gyreResult stream_error(const Result<void>& result) {
   return result ? gyreSuccess : device_failure(gyreErrorWork, result.error().text);
+}
+
+gyreResult stream_destroy(int, gyreStream_t handle) {
+  return on_stream(handle, [](HostStream* stream) {
+    if (stream == nullptr) return gyreSuccess;
+    const auto owner = HostStream::release(stream);
+    return owner ? stream_error((*owner)->synchronize()) : device_result(owner.error());
+  });
 }
 
 gyreResult device_synchronize(int) {

@@ -1,13 +1,11 @@
 #include "backend/host_stream.hpp"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
-#include <exception>
-#include <system_error>
 
+#include "base/contain.hpp"
 #include "base/process.hpp"
 
 namespace gyre {
@@ -42,15 +40,6 @@ class BlockSignals {
   sigset_t before_;
 };
 
-Result<void> run_guarded(Task& task) {
-  try {
-    return task();
-  } catch (const std::exception& exception) {
-    return Error{Status::internal,
-                 fmt::format("work of a host stream threw: {}", exception.what())};
-  }
-}
-
 }  // namespace
 
 HostStream::HostStream() : magic_(kMagic) {}
@@ -70,24 +59,24 @@ HostStream* HostStream::from(void* stream) {
   return candidate->magic_.load(std::memory_order_relaxed) == kMagic ? candidate : nullptr;
 }
 
-Result<void> HostStream::destroy(HostStream* stream) {
+Result<std::shared_ptr<HostStream>> HostStream::release(HostStream* stream) {
   // The child keeps the copy: its mutex may be locked and its worker does not exist.
   GYRE_TRY(refuse_in_child());
   if (stream->worker_.get_id() == std::this_thread::get_id()) {
     return Error{Status::invalid_usage, "a host stream cannot be destroyed by its own work"};
   }
-  std::shared_ptr<HostStream> owner;
-  {
-    const std::lock_guard lock(registry().mutex);
-    auto& streams = registry().streams;
-    const auto found = std::find_if(streams.begin(), streams.end(),
-                                    [&](const auto& entry) { return entry.get() == stream; });
-    if (found == streams.end()) {
-      return Error{Status::invalid_argument, "not a live host stream"};
-    }
-    owner = std::move(*found);
-    streams.erase(found);
-  }
+  const std::lock_guard lock(registry().mutex);
+  auto& streams = registry().streams;
+  const auto found = std::find_if(streams.begin(), streams.end(),
+                                  [&](const auto& entry) { return entry.get() == stream; });
+  if (found == streams.end()) return Error{Status::invalid_argument, "not a live host stream"};
+  std::shared_ptr<HostStream> owner = std::move(*found);
+  streams.erase(found);
+  return owner;
+}
+
+Result<void> HostStream::destroy(HostStream* stream) {
+  GYRE_TRY_ASSIGN(const std::shared_ptr<HostStream> owner, release(stream));
   return owner->synchronize();
 }
 
@@ -117,12 +106,10 @@ HostStream::~HostStream() {
 
 Result<void> HostStream::start_worker() {
   const BlockSignals blocked;
-  try {
+  return contained("starting the worker of a host stream", [this]() -> Result<void> {
     worker_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    return system_error("starting the worker of a host stream", error.code().value());
-  }
-  return {};
+    return {};
+  });
 }
 
 void HostStream::push(Task task) {
@@ -180,7 +167,7 @@ void HostStream::run() {
     if (started_ == enqueued_) return;
     Task task = std::move(ring_[started_++ & (ring_.size() - 1)]);
     lock.unlock();
-    Result<void> result = run_guarded(task);
+    Result<void> result = contained("work of a host stream", [&] { return task(); });
     task.reset();  // whoever waited may free what the work referred to
     lock.lock();
     if (!result && !error_) error_ = std::move(result).error();

@@ -29,8 +29,11 @@ class HostStream {
   // and anything else that is not a live host stream. A foreign handle must point at readable
   // memory, as every driver's stream does.
   static HostStream* from(void* stream);
-  // Completes the queued work, then frees the stream. In a forked child: an error, and no more.
+  // Completes the queued work, then frees the stream; the error of its work, or why it cannot be
+  // destroyed. In a forked child: an error, and no more.
   static Result<void> destroy(HostStream* stream);
+  // The first half: takes the stream out of the registry, so that its last owner frees it.
+  static Result<std::shared_ptr<HostStream>> release(HostStream* stream);
   // Completes the queued work of every stream of this process; the first error found.
   static Result<void> synchronize_all();
 

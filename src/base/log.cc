@@ -183,7 +183,12 @@ std::string time_stamp(const std::string& format) {
   return {text.data(), length};
 }
 
-std::string prefix(const LogState& state, LogLevel level) {
+std::string file_and_line(const std::source_location& where) {
+  const std::string_view path = where.file_name();
+  return fmt::format("{}:{} ", path.substr(path.rfind('/') + 1), where.line());
+}
+
+std::string prefix(const LogState& state, LogLevel level, std::string_view place) {
   if (level <= LogLevel::version) return {};
   std::string text;
   if ((state.stamped_levels >> static_cast<unsigned>(level) & 1U) != 0) {
@@ -191,8 +196,17 @@ std::string prefix(const LogState& state, LogLevel level) {
   }
   constexpr std::array<std::string_view, 6> kWords = {"", "", "WARN", "INFO", "ABORT", "TRACE"};
   // Scripts expect a device number in brackets; host ranks all have device 0.
-  return text + fmt::format("{}:{}:{} [0] NCCL {} ", short_host_name(), ::getpid(),
-                            ::syscall(SYS_gettid), kWords[static_cast<std::size_t>(level)]);
+  return text + fmt::format("{}:{}:{} [0] {}NCCL {} ", short_host_name(), ::getpid(),
+                            ::syscall(SYS_gettid), place, kWords[static_cast<std::size_t>(level)]);
+}
+
+void write_line(LogLevel level, std::string_view place, std::string_view message) {
+  const LogState& state = log_state();
+  // One write per line, so that the lines of several ranks do not mix.
+  std::string line = prefix(state, level, place);
+  line += message;
+  line += '\n';
+  [[maybe_unused]] const auto written = ::write(state.fd, line.data(), line.size());
 }
 
 }  // namespace
@@ -204,13 +218,10 @@ bool log_enabled(LogLevel level, Subsystem subsystem) {
   return (state.subsystems & static_cast<std::uint32_t>(subsystem)) != 0;
 }
 
-void log_line(LogLevel level, std::string_view message) {
-  const LogState& state = log_state();
-  // One write per line, so that the lines of several ranks do not mix.
-  std::string line = prefix(state, level);
-  line += message;
-  line += '\n';
-  [[maybe_unused]] const auto written = ::write(state.fd, line.data(), line.size());
+void log_line(LogLevel level, std::string_view message) { write_line(level, "", message); }
+
+void log_warn_line(const std::source_location& where, std::string_view message) {
+  write_line(LogLevel::warn, file_and_line(where), message);
 }
 
 void log_reset() {

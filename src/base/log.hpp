@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <source_location>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace gyre {
 
@@ -30,13 +33,26 @@ enum class Subsystem : std::uint32_t {
 
 bool log_enabled(LogLevel level, Subsystem subsystem);
 void log_line(LogLevel level, std::string_view message);
+// A WARN line, which names the place that it comes from.
+void log_warn_line(const std::source_location& where, std::string_view message);
 // Reads NCCL_DEBUG* again (ncclResetDebugInit).
 void log_reset();
 
+// A format that knows where it stands.
 template <typename... Args>
-void log_warn(fmt::format_string<Args...> format, Args&&... args) {
+struct LocatedFormat {
+  template <typename Text>
+  consteval LocatedFormat(const Text& text,
+                          std::source_location place = std::source_location::current())
+      : format(text), where(place) {}
+  fmt::format_string<Args...> format;
+  std::source_location where;
+};
+
+template <typename... Args>
+void log_warn(LocatedFormat<std::type_identity_t<Args>...> format, Args&&... args) {
   if (log_enabled(LogLevel::warn, Subsystem::init)) {
-    log_line(LogLevel::warn, fmt::format(format, std::forward<Args>(args)...));
+    log_warn_line(format.where, fmt::format(format.format, std::forward<Args>(args)...));
   }
 }
 

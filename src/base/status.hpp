@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,10 +30,13 @@ std::string_view name_of(Status status);
 struct Error {
   Status status = Status::internal;
   std::string text;
+  // Where it was decided: the braces that made it.
+  std::source_location where = std::source_location::current();
 };
 
 // An error from errno: "<what>: <strerror>".
-Error system_error(std::string_view what, int error_number);
+Error system_error(std::string_view what, int error_number,
+                   std::source_location where = std::source_location::current());
 
 // An error that costs one pointer where there is none: results are made and dropped on every step
 // of every call.

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/contain.hpp"
 #include "bootstrap/socket_util.hpp"
 
 namespace gyre {
@@ -55,8 +56,13 @@ void FrameConnection::end(std::string how) {
 }
 
 void FrameConnection::on_events(std::uint32_t events) {
-  if ((events & EPOLLOUT) != 0) write();
-  if (fd_ && (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read();
+  const auto served = contained("this process cannot serve it", [&]() -> Result<void> {
+    if ((events & EPOLLOUT) != 0) write();
+    if (fd_ && (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read();
+    return {};
+  });
+  // A frame may be lost with the exception, and whoever waits for it must not wait for ever.
+  if (!served) end(fmt::format("lost its connection ({})", served.error().text));
 }
 
 void FrameConnection::read() {

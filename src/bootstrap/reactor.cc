@@ -10,16 +10,52 @@
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
 #include <unordered_map>
 
+#include "base/contain.hpp"
 #include "base/fd.hpp"
+#include "base/log.hpp"
 #include "base/process.hpp"
 
 namespace gyre {
+namespace {
+
+// The program's signals are for the program's threads: a thread started meanwhile gets none.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// A callback that throws loses its own work; the thread goes on with everybody else's.
+template <typename Work>
+void run_contained(Work&& work) {
+  const auto ran = contained("the background thread of this process", [&]() -> Result<void> {
+    work();
+    return {};
+  });
+  if (ran) return;
+  (void)contained("", [&]() -> Result<void> {
+    log_warn("{}", ran.error().text);
+    return {};
+  });
+}
+
+}  // namespace
 
 // Every field is guarded by `mutex`, except the descriptors and `thread`, which never change.
 // Handlers run without the mutex; `running` names the registration whose handler runs.
@@ -71,7 +107,7 @@ void Reactor::Impl::dispatch(Id id, std::uint32_t events) {
     entry = found->second;
     running = id;
   }
-  entry->handler(events);
+  run_contained([&] { entry->handler(events); });
   {
     const std::lock_guard lock(mutex);
     running = 0;
@@ -95,14 +131,19 @@ void Reactor::Impl::run_timers() {
 }
 
 void Reactor::Impl::run_posted() {
-  std::deque<std::function<void()>> work;
-  {
+  const std::size_t due = [this] {
     const std::lock_guard lock(mutex);
-    work.swap(posted);
-  }
-  for (auto& item : work) {
-    item();
-    item = nullptr;
+    return posted.size();
+  }();
+  // One by one: an empty deque, to swap with, would allocate where nothing may throw.
+  for (std::size_t i = 0; i < due; ++i) {
+    std::function<void()> work;
+    {
+      const std::lock_guard lock(mutex);
+      work = std::move(posted.front());
+      posted.pop_front();
+    }
+    run_contained(work);
   }
 }
 
@@ -143,28 +184,26 @@ void Reactor::Impl::remove(Id id) {
   idle.wait(lock, [&] { return running != id; });
 }
 
-Reactor::Reactor() : impl_(new Impl) {
+// Throws if the thread cannot be started; the next instance() then tries again.
+Reactor::Reactor() {
+  auto impl = std::make_unique<Impl>();
   // Arms the fork handler, which closes our descriptors in a child.
   (void)forked();
-  impl_->epoll = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  impl_->wake = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  impl->epoll = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  impl->wake = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = 0;
-  ::epoll_ctl(impl_->epoll.get(), EPOLL_CTL_ADD, impl_->wake.get(), &event);
-  // The program's signals are for the program's threads.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const std::unique_lock lock(impl_->mutex);  // holds the thread until its id is known
-  std::thread thread([impl = impl_] {
+  ::epoll_ctl(impl->epoll.get(), EPOLL_CTL_ADD, impl->wake.get(), &event);
+  const NoSignals blocked;
+  const std::unique_lock lock(impl->mutex);  // holds the thread until its id is known
+  std::thread thread([raw = impl.get()] {
     ::pthread_setname_np(::pthread_self(), "gyre-reactor");
-    impl->loop();
+    raw->loop();
   });
-  impl_->thread = thread.get_id();
+  impl->thread = thread.get_id();
   thread.detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  impl_ = impl.release();
 }
 
 Reactor& Reactor::instance() {
@@ -221,8 +260,13 @@ void Reactor::run(const std::function<void()>& work) {
   std::mutex mutex;
   std::condition_variable ran;
   bool done = false;
+  std::exception_ptr thrown;
   post([&] {
-    work();
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
     // Notified under the mutex: the caller's condition variable is gone as soon as it sees `done`.
     const std::lock_guard lock(mutex);
     done = true;
@@ -230,6 +274,7 @@ void Reactor::run(const std::function<void()>& work) {
   });
   std::unique_lock lock(mutex);
   ran.wait(lock, [&] { return done; });
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 Reactor::TimerToken Reactor::at(Clock::time_point time, std::function<void()> work) {

@@ -50,9 +50,11 @@ class Reactor {
   [[nodiscard]] Token watch(int fd, std::uint32_t events, Handler handler);
   void modify(const Token& token, std::uint32_t events);
 
-  // Runs `work` once on the reactor's thread, in the order of the calls. Any thread.
+  // Runs `work` once on the reactor's thread, in the order of the calls. Any thread. What it throws
+  // is logged and dropped.
   void post(std::function<void()> work);
-  // Like post(), but waits until it ran; runs at once on the reactor's thread.
+  // Like post(), but waits until it ran and throws what it threw; runs at once on the reactor's
+  // thread.
   void run(const std::function<void()>& work);
 
   // Runs `work` once at `time`, unless the token is destroyed before.

@@ -11,6 +11,7 @@
 #include "bootstrap/derive_key.hpp"
 #include "bootstrap/dial.hpp"
 #include "bootstrap/hub.hpp"
+#include "bootstrap/last_words.hpp"
 #include "bootstrap/socket_util.hpp"
 #include "bootstrap/spoke.hpp"
 #include "bootstrap/wire.hpp"
@@ -29,14 +30,9 @@ Address own_side_of(const std::vector<Address>& named) {
   return Address::any(family).with_port(named.front().port);
 }
 
-struct Joined {
-  std::unique_ptr<Attendance> attendance;  // gets the events of
-  std::shared_ptr<Spoke> spoke;
-};
-
 // Connects to the rendezvous as `rank`; rank 0 of an id with a fixed port serves it as well.
-Result<Joined> join(const UniqueId& id, int rank, int world, Deadline deadline,
-                    const AbortState* abort, bool patient) {
+Result<Fd> reach(const UniqueId& id, int rank, int world, Deadline deadline,
+                 const AbortState* abort, bool patient) {
   GYRE_TRY(refuse_in_child());
   if (world < 1 || rank < 0 || rank >= world || world > kMaxWorld) {
     return Error{Status::invalid_argument, fmt::format("rank {} of {} ranks", rank, world)};
@@ -55,9 +51,20 @@ Result<Joined> join(const UniqueId& id, int rank, int world, Deadline deadline,
     error.text = fmt::format("rank {}: {}", rank, error.text);
     return error;
   }
+  return fd;
+}
+
+struct Joined {
+  std::unique_ptr<Attendance> attendance;  // gets the events of
+  std::shared_ptr<Spoke> spoke;
+};
+
+Result<Joined> join(const UniqueId& id, int rank, int world, Deadline deadline,
+                    const AbortState* abort, bool patient) {
+  GYRE_TRY_ASSIGN(Fd fd, reach(id, rank, world, deadline, abort, patient));
   Joined joined;
   joined.attendance = std::make_unique<Attendance>();
-  joined.spoke = Spoke::start(*std::move(fd), rank, world, joined.attendance.get());
+  joined.spoke = Spoke::start(std::move(fd), rank, world, joined.attendance.get());
   joined.attendance->hold(joined.spoke);
   return joined;
 }
@@ -142,9 +149,8 @@ Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
 
 Result<void> report_failure(const UniqueId& id, int rank, int world, const Error& error,
                             Deadline deadline) {
-  GYRE_TRY_ASSIGN(const Joined joined, join(id, rank, world, deadline, nullptr, true));
-  joined.attendance->give_up(error);
-  return {};
+  GYRE_TRY_ASSIGN(const Fd fd, reach(id, rank, world, deadline, nullptr, true));
+  return say_last_words(fd, rank, world, error, deadline);
 }
 
 }  // namespace gyre

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/contain.hpp"
 #include "base/log.hpp"
 
 namespace gyre {
@@ -26,25 +27,38 @@ Communicator::Communicator(int rank, int world, CommOptions options)
 
 Communicator::~Communicator() { close(/*abort=*/true); }
 
-void Communicator::open_in_background(std::function<Result<void>()> opening) {
+Result<void> Communicator::open_in_background(std::function<Result<void>()> opening) {
+  const auto body = [this, run = std::move(opening)] {
+    Result<void> opened = contained("opening a communicator", run);
+    // The result is kept in the communicator's state; async_error() tells it.
+    if (opened || state() != State::opening) return;
+    abort_.raise(std::move(opened).error());
+    state_.store(State::failed, std::memory_order_release);
+  };
   const std::lock_guard lock(lifetime_);
-  // The result is kept in the communicator's state; async_error() tells it.
-  opening_ = std::thread([run = std::move(opening)] { (void)run(); });
+  return contained(fmt::format("rank {}: starting the thread that opens it", rank_),
+                   [&]() -> Result<void> {
+                     opening_ = std::thread(body);
+                     return {};
+                   });
 }
 
 void Communicator::derive_in_background(std::function<Result<void>()> derivation) {
   const std::uint64_t turn = turns_.take();
   begin_background();
-  const auto job = [this, turn, run = std::move(derivation)]() -> Result<void> {
+  const auto job = [this, turn, run = std::move(derivation),
+                    doing =
+                        fmt::format("rank {}: deriving a communicator", rank_)]() -> Result<void> {
     turns_.wait(turn);
-    Result<void> result = run();
+    Result<void> result = contained(doing, run);
     if (!result) abort_.raise(result.error());
     turns_.end(turn);
     end_background();
     return result;
   };
   auto stream = worker();
-  if (!stream || !(*stream)->enqueue(job)) (void)job();
+  const bool queued = stream && contained("queueing", [&] { return (*stream)->enqueue(job); });
+  if (!queued) (void)job();
 }
 
 Result<void> Communicator::usable() const {
@@ -199,7 +213,7 @@ Result<Drive> Communicator::begin(std::span<const Call> calls) {
     return refuse({Status::aborted, "the communicator was destroyed before this call could run"});
   }
   if (abort_.raised()) return refuse(abort_.reason());
-  auto used = compose(calls);
+  auto used = contained("preparing the call", [&] { return compose(calls); });
   if (!used) return refuse(std::move(used).error());
   count_up(executor_->entered);
   Drive drive;
@@ -207,6 +221,20 @@ Result<Drive> Communicator::begin(std::span<const Call> calls) {
   drive.launches = std::span(launches_).first(*used);
   drive.doing = name_of(calls.front().kind);
   return drive;
+}
+
+// Between sweeps a thread may run out of memory; the lanes then stand where no peer expects them,
+// so that it is a fault of the calls like any other.
+void Communicator::drive(std::span<Drive> drives) {
+  const auto driven = contained("running the call", [&]() -> Result<void> {
+    gyre::drive(drives);
+    return {};
+  });
+  if (driven) return;
+  for (Drive& one : drives) {
+    const bool unfinished = one.result && one.at < one.launches.size();
+    if (unfinished) one.result = one.executor->fault(driven.error());
+  }
 }
 
 void Communicator::end(const Drive& drive) {

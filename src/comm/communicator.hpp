@@ -70,8 +70,11 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   // The same for a subset of `parent`'s ranks: `members` by new rank. `key` is new and shared.
   Result<void> open_among(const Communicator& parent, const std::vector<int>& members,
                           const JobKey& key);
-  // Runs `opening` on a thread of this communicator; async_error() tells when it is done.
-  void open_in_background(std::function<Result<void>()> opening);
+  // For a rank that cannot even begin to open: the others get `error` instead of waiting for it.
+  Result<void> refuse_to_open(const UniqueId& id, const Error& error);
+  // Runs `opening` on a thread of this communicator; async_error() tells when it is done. An error
+  // if there is no thread to be had.
+  Result<void> open_in_background(std::function<Result<void>()> opening);
   // Runs what derives a communicator from this one on this one's worker; async_error() says when it
   // is done. Its error breaks this communicator.
   void derive_in_background(std::function<Result<void>()> derivation);
@@ -102,6 +105,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> run(std::span<const Call> calls);
   // The same in two halves, so that one thread can drive several ranks: begin(), drive(), end().
   Result<Drive> begin(std::span<const Call> calls);
+  static void drive(std::span<Drive> drives);
   void end(const Drive& drive);
 
   // The stream on which calls without one run when the communicator is non-blocking. While such
@@ -127,6 +131,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> meet(const UniqueId& id, Deadline deadline);
   Result<void> wire(Deadline deadline);
   Result<void> make_bell();
+  Result<void> open_control(Deadline deadline);
   Result<void> connect_peers(Deadline deadline);
   Result<void> agree_on_plan(Deadline deadline);
   void make_executor();

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/contain.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "bootstrap/rendezvous.hpp"
@@ -23,8 +24,18 @@ constexpr unsigned kSweepsPerMicrosecond = 20;
 // With more ranks than cores the peer we wait for may need this very core.
 constexpr unsigned kCrowdedSpins = 16;
 constexpr milliseconds kLatePatience{500};
+// What a rank that gives up before it met anybody spends on telling the others.
+constexpr milliseconds kLastWords{2000};
 // The questioner's lanes rest while it waits for the answers.
 constexpr milliseconds kAnswerPatience{100};
+
+std::string opening_of(int rank) { return fmt::format("init of rank {}", rank); }
+
+// Whether this rank found the error itself, so that the others cannot know of it.
+bool is_own(const Error& error) {
+  return error.status != Status::timeout && error.status != Status::peer_lost &&
+         error.status != Status::aborted;
+}
 
 std::vector<std::byte> to_bytes(std::uint64_t value) {
   std::vector<std::byte> bytes(sizeof value);
@@ -49,19 +60,25 @@ class Hash {
 }  // namespace
 
 Result<void> Communicator::open(const UniqueId& id) {
-  const auto run = [&]() -> Result<void> {
+  Result<void> result = contained(opening_of(rank_), [&]() -> Result<void> {
     const Result<Settings>& parsed = settings();
-    if (!parsed) {
-      // The others would wait for us until the deadline.
-      (void)report_failure(id, rank_, world_, parsed.error(), Deadline::after(milliseconds(2000)));
-      return parsed.error();
-    }
+    if (!parsed) return parsed.error();
     settings_ = *parsed;
     const Deadline deadline = Deadline::after(milliseconds(settings_.init_timeout_ms));
     GYRE_TRY(meet(id, deadline));
     return wire(deadline);
-  };
-  return ready_or_fail(run());
+  });
+  const bool met = attendance_ != nullptr;
+  if (!result && !met && is_own(result.error())) return refuse_to_open(id, result.error());
+  return ready_or_fail(std::move(result));
+}
+
+Result<void> Communicator::refuse_to_open(const UniqueId& id, const Error& error) {
+  // The others would wait for this rank until the deadline.
+  (void)contained(opening_of(rank_), [&] {
+    return report_failure(id, rank_, world_, error, Deadline::after(kLastWords));
+  });
+  return ready_or_fail(error);
 }
 
 Result<void> Communicator::open_among(const Communicator& parent, const std::vector<int>& members,
@@ -70,7 +87,22 @@ Result<void> Communicator::open_among(const Communicator& parent, const std::vec
   key_ = key;
   for (const int member : members)
     facts_.push_back(parent.facts_[static_cast<std::size_t>(member)]);
-  return ready_or_fail(wire(Deadline::after(milliseconds(settings_.init_timeout_ms))));
+  Result<void> result = contained(opening_of(rank_), [&] {
+    return wire(Deadline::after(milliseconds(settings_.init_timeout_ms)));
+  });
+  // Nobody else watches this rank before it is at the control star, and so it goes there to say why
+  // it comes no further.
+  if (!result && control_ == nullptr && is_own(result.error()))
+    (void)contained("", [&] { return open_control(Deadline::after(kLastWords)); });
+  return ready_or_fail(std::move(result));
+}
+
+Result<void> Communicator::open_control(Deadline deadline) {
+  const std::vector<Address> hub =
+      rank_ == 0 ? std::vector<Address>{} : reachable(facts_[0].endpoint);
+  GYRE_TRY_ASSIGN(control_, Control::open(key_, rank_, world_, hub, this, deadline, &abort_));
+  if (attendance_) attendance_->reached_rank_0();
+  return {};
 }
 
 Result<void> Communicator::ready_or_fail(Result<void> result) {
@@ -127,10 +159,7 @@ Result<void> Communicator::wire(Deadline deadline) {
     names.push_back(rank_name(static_cast<int>(rank), facts_[rank]));
   }
   watch_ = std::make_unique<PeerWatch>(std::move(names), bell_->rope());
-  const std::vector<Address> hub =
-      rank_ == 0 ? std::vector<Address>{} : reachable(facts_[0].endpoint);
-  GYRE_TRY_ASSIGN(control_, Control::open(key_, rank_, world_, hub, this, deadline, &abort_));
-  if (attendance_) attendance_->reached_rank_0();
+  GYRE_TRY(open_control(deadline));
   GYRE_TRY(connect_peers(deadline));
   make_executor();
   return agree_on_plan(deadline);

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/contain.hpp"
+
 namespace gyre {
 namespace {
 
@@ -13,13 +15,29 @@ struct Batch {
   std::vector<Share> shares;
   std::vector<std::uint64_t> turns;
 
+  // Every turn that was taken comes and goes, whatever happens to the calls: by run(), or by
+  // give_up() if run() will never be called.
+  void take_turns();
   Result<void> run();
+  void give_up();
+
+ private:
+  Result<void> run_in_turn();
+  void end_turns();
 };
 
 Result<void> Batch::run() {
   for (std::size_t i = 0; i < shares.size(); ++i) shares[i].comm->turns().wait(turns[i]);
+  Result<void> result = contained("running a group", [this] { return run_in_turn(); });
+  end_turns();
+  return result;
+}
+
+Result<void> Batch::run_in_turn() {
   std::vector<Drive> drives;
   std::vector<Communicator*> begun;
+  drives.reserve(shares.size());
+  begun.reserve(shares.size());
   Result<void> result;
   for (const Share& share : shares) {
     auto one = share.comm->begin(share.calls);
@@ -30,16 +48,32 @@ Result<void> Batch::run() {
       result = std::move(one).error();
     }
   }
-  drive(drives);
+  Communicator::drive(drives);
   for (std::size_t i = 0; i < drives.size(); ++i) {
     begun[i]->end(drives[i]);
     if (!drives[i].result && result) result = std::move(drives[i].result);
   }
+  return result;
+}
+
+void Batch::take_turns() {
+  turns.resize(shares.size());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    turns[i] = shares[i].comm->turns().take();
+    if (shares[i].background) shares[i].comm->begin_background();
+  }
+}
+
+void Batch::give_up() {
+  for (std::size_t i = 0; i < shares.size(); ++i) shares[i].comm->turns().wait(turns[i]);
+  end_turns();
+}
+
+void Batch::end_turns() {
   for (std::size_t i = 0; i < shares.size(); ++i) {
     shares[i].comm->turns().end(turns[i]);
     if (shares[i].background) shares[i].comm->end_background();
   }
-  return result;
 }
 
 // A point that several streams pass together: they arrive, one works, all go on.
@@ -85,18 +119,22 @@ Result<void> enqueue(std::shared_ptr<Batch> batch, HostStream* stream) {
     return stream->enqueue([batch = std::move(batch)] { return batch->run(); });
   }
   auto junction = std::make_shared<Junction>();
-  for (HostStream* other : joined) {
-    GYRE_TRY(other->enqueue([junction] {
-      junction->arrive();
-      junction->wait_release();
-    }));
-  }
-  return stream->enqueue([batch = std::move(batch), junction, count = joined.size()] {
-    junction->wait_arrivals(count);
-    Result<void> result = batch->run();
-    junction->release();
-    return result;
+  const auto queued = contained("queueing a group", [&]() -> Result<void> {
+    for (HostStream* other : joined) {
+      GYRE_TRY(other->enqueue([junction] {
+        junction->arrive();
+        junction->wait_release();
+      }));
+    }
+    return stream->enqueue([batch = std::move(batch), junction, count = joined.size()] {
+      junction->wait_arrivals(count);
+      Result<void> result = batch->run();
+      junction->release();
+      return result;
+    });
   });
+  if (!queued) junction->release();  // for the streams that wait there already
+  return queued;
 }
 
 }  // namespace
@@ -105,7 +143,7 @@ Result<void> run_now(Communicator& comm, const Call& call) {
   Turns& turns = comm.turns();
   const std::uint64_t turn = turns.take();
   turns.wait(turn);
-  Result<void> result = comm.run(std::span(&call, 1));
+  Result<void> result = contained("running a call", [&] { return comm.run(std::span(&call, 1)); });
   turns.end(turn);
   return result;
 }
@@ -125,8 +163,6 @@ Result<void> issue(std::vector<Share> shares) {
   for (Share& share : shares) {
     in_progress = in_progress || share.background;
     if (share.awaited && share.comm->options().blocking) awaited.push_back(share.stream);
-    if (share.background) share.comm->begin_background();
-    const std::uint64_t turn = share.comm->turns().take();
     Batch* batch = &now;
     if (share.stream != nullptr) {
       const auto found = std::find_if(batches.begin(), batches.end(),
@@ -139,23 +175,18 @@ Result<void> issue(std::vector<Share> shares) {
       }
     }
     batch->shares.push_back(std::move(share));
-    batch->turns.push_back(turn);
   }
   Result<void> result;
   for (auto& [stream, batch] : batches) {
-    Result<void> enqueued = enqueue(batch, stream);
-    if (!enqueued) {
-      // Its turns must come and go all the same.
-      for (std::size_t i = 0; i < batch->shares.size(); ++i) {
-        Turns& turns = batch->shares[i].comm->turns();
-        turns.wait(batch->turns[i]);
-        turns.end(batch->turns[i]);
-        if (batch->shares[i].background) batch->shares[i].comm->end_background();
-      }
-      if (result) result = std::move(enqueued);
-    }
+    batch->take_turns();
+    Result<void> enqueued = contained(
+        "queueing a group", [&, batch = batch, stream = stream] { return enqueue(batch, stream); });
+    if (enqueued) continue;
+    batch->give_up();
+    if (result) result = std::move(enqueued);
   }
   if (!now.shares.empty()) {
+    now.take_turns();
     Result<void> ran = now.run();
     if (!ran && result) result = std::move(ran);
   }

@@ -20,7 +20,7 @@ class Streams {
   ~Streams() {
     for (gyreStream_t stream : streams_) {
       // A stream whose work failed says so to the end.
-      EXPECT_EQ(gyreStreamDestroy(device_, stream) == gyreSuccess, !failed_);
+      EXPECT_EQ(gyreStreamDestroy(device_, stream), failed_ ? gyreErrorWork : gyreSuccess);
     }
     EXPECT_EQ(gyreDeviceClose(device_), gyreSuccess);
   }

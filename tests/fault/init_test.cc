@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ constexpr milliseconds kInitBound{5000};
 constexpr milliseconds kLocalFailure{3000};
 // What a call that does not block may take.
 constexpr milliseconds kAtOnce{50};
+
+// What the kernel answers, and what the C++ library does: ENOMEM, EAGAIN of a thread, bad_alloc.
+bool names_lack_of_memory(const std::string& text) {
+  static const std::regex lack("memory|temporarily unavailable");
+  return std::regex_search(text, lack);
+}
 
 class Init : public testing::TestWithParam<Place> {
  protected:
@@ -58,6 +65,62 @@ TEST_P(Init, TheReasonOfOneRankReachesAll) {
     EXPECT_LT(report.took, kLocalFailure) << report.text;
     EXPECT_NE(report.text.find("GYRE_SLOTS"), std::string::npos) << report.text;
   }
+}
+
+// Rank 3 runs out of memory in `command`, at one point of it after the other: at the first thread,
+// at the lanes, somewhere between. Each time every rank gets its reason, and with enough memory the
+// same processes come together.
+void expect_told(Ranks& ranks, int kib, const std::string& command, int* failures) {
+  ranks.expect_success({3}, "limit_memory " + std::to_string(kib));
+  const std::vector<Report> reports = ranks.ask(ranks.all(), command);
+  ranks.expect_success({3}, "limit_memory -1");
+  const bool failed = reports[3].code != 0;
+  for (const int rank : ranks.all()) {
+    const Report& report = reports[static_cast<std::size_t>(rank)];
+    SCOPED_TRACE(std::to_string(kib) + " KiB, rank " + std::to_string(rank) + ": " + report.text);
+    EXPECT_EQ(report.code != 0, failed);
+    EXPECT_LT(report.took, kLocalFailure);
+    EXPECT_EQ(names_lack_of_memory(report.text), failed);
+    if (failed && rank != 3) expect_names(report, "3");
+  }
+  if (!failed) ranks.expect_success(ranks.all(), "destroy");
+  *failures += failed ? 1 : 0;
+}
+
+constexpr int kScarce[] = {64, 512, 2048, 6144, 8196, 8200, 8300, 9216, 12288, 20480};
+
+void fail_where_memory_ends(const Environment& environment, bool used_before) {
+  Ranks ranks(4, environment);
+  if (used_before) {
+    ranks.init();
+    ranks.expect_success(ranks.all(), "destroy");
+  }
+  int failures = 0;
+  for (const int kib : kScarce) {
+    expect_told(ranks, kib, "init " + ranks.make_id(), &failures);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(failures, 0) << "no limit was too low";
+  ranks.init();
+  ranks.expect_success(ranks.all(), "all_reduce 100000");
+}
+
+TEST_P(Init, ARankOutOfMemoryTellsAll) { fail_where_memory_ends(environment(), false); }
+TEST_P(Init, ARankOutOfMemoryTellsAllLater) { fail_where_memory_ends(environment(), true); }
+
+TEST_P(Init, ARankOutOfMemoryInASplitTellsAll) {
+  Ranks ranks(4, environment());
+  ranks.init();
+  int failures = 0;
+  for (const int kib : {0, 4, 16, 64, 2048, 6144, 20480}) {
+    expect_told(ranks, kib, "split 0", &failures);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(failures, 0) << "no limit was too low";
+  // The parent is none the worse.
+  ranks.expect_success(ranks.all(), "all_reduce 1000");
+  ranks.expect_success(ranks.all(), "split 0");
+  ranks.expect_success(ranks.all(), "all_reduce 100000");
 }
 
 // Rank 2 came and rank 3 did not yet; then rank 2 dies.

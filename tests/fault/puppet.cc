@@ -1,28 +1,15 @@
 #include "tests/fault/puppet.hpp"
 
-#include <fcntl.h>
-#include <linux/tcp.h>
 #include <nccl.h>
-#include <netinet/in.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -31,113 +18,31 @@
 #include <vector>
 
 #include "gyre/gyre.hpp"
+#include "tests/fault/calls.hpp"
+#include "tests/fault/faults.hpp"
+#include "tests/fault/observe.hpp"
+#include "tests/fault/outcome.hpp"
 
 namespace gyre::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long the puppet itself waits for something to come true.
-constexpr std::chrono::seconds kPatience{30};
-
-struct Outcome {
-  int code = 0;
-  std::string text;
-};
-
-Outcome outcome_of(ncclResult_t code) {
-  return {code, code == ncclSuccess ? "" : ncclGetLastError(nullptr)};
-}
-
-Outcome wrong(std::string text) { return {kWrong, std::move(text)}; }
-
-std::string hex(const ncclUniqueId& id) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : id.internal) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += kDigits[value / 16];
-    text += kDigits[value % 16];
-  }
-  return text;
-}
-
-ncclUniqueId unhex(const std::string& text) {
-  ncclUniqueId id{};
-  for (std::size_t i = 0; i < sizeof id && 2 * i + 1 < text.size(); ++i) {
-    id.internal[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
-  }
-  return id;
-}
-
-std::size_t entries_of(const char* folder) {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder),
-                                                std::filesystem::directory_iterator{}));
-}
-
-struct Usage {
-  std::size_t descriptors = 0;
-  std::size_t threads = 0;
-  std::size_t resident_kib = 0;
-};
-
-Usage usage() {
-  std::ifstream statm("/proc/self/statm");
-  std::size_t total = 0;
-  std::size_t resident = 0;
-  statm >> total >> resident;
-  return {entries_of("/proc/self/fd"), entries_of("/proc/self/task"),
-          resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024};
-}
-
-// Until this process listens at the port.
-Outcome await_listening(unsigned port) {
-  const Clock::time_point until = Clock::now() + kPatience;
-  while (Clock::now() < until) {
-    for (int fd = kReportsFd + 1; fd < 256; ++fd) {
-      int listening = 0;
-      socklen_t length = sizeof listening;
-      sockaddr_in6 address{};  // large enough for both families, with the port at one place
-      socklen_t address_length = sizeof address;
-      if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) == 0 && listening != 0 &&
-          ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &address_length) == 0 &&
-          ntohs(address.sin6_port) == port) {
-        return {};
-      }
-    }
-    std::this_thread::yield();
-  }
-  return wrong("nobody listens");
-}
-
-// Until more than a handshake and a greeting of this process has reached another one over TCP.
-Outcome await_joined() {
-  constexpr std::uint64_t kHandshakeAndGreeting = 250;
-  const Clock::time_point until = Clock::now() + kPatience;
-  while (Clock::now() < until) {
-    for (int fd = kReportsFd + 1; fd < 256; ++fd) {
-      tcp_info info{};
-      socklen_t length = sizeof info;
-      if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-          info.tcpi_bytes_acked >= kHandshakeAndGreeting) {
-        return {};
-      }
-    }
-    std::this_thread::yield();
-  }
-  return wrong("nothing was sent");
-}
-
 class Puppet {
  public:
-  Puppet(int rank, int world) : rank_(rank), world_(world) { register_verbs(); }
+  Puppet(int rank, int world) : rank_(rank), world_(world) {
+    register_openings();
+    register_calls();
+    register_faults();
+  }
   int run();
 
  private:
   using Arguments = std::istringstream;
   using Verb = std::function<Outcome(const std::string& tag, Arguments&)>;
 
-  void register_verbs();
+  void register_openings();
+  void register_calls();
   void register_faults();
   void execute(const std::string& tag, const std::string& verb, const std::string& rest);
   void report(const std::string& tag, const Outcome& outcome, Clock::time_point since);
@@ -150,7 +55,6 @@ class Puppet {
   Outcome split(int color);
   Outcome make_and_use(std::size_t count);
   Outcome rounds_of_life(int rounds, std::size_t count, bool with_split);
-  Outcome in_forked_child(const std::string& what);
 
   const int rank_;
   const int world_;
@@ -159,95 +63,6 @@ class Puppet {
   std::mutex reporting_;
   std::vector<std::jthread> threads_;
 };
-
-float input_of(int rank, std::size_t index) {
-  return static_cast<float>(rank + 1) + static_cast<float>(index % 7);
-}
-
-Outcome check_sum(const std::vector<float>& values, int world) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const float right = static_cast<float>(world * (world + 1) / 2) +
-                        static_cast<float>(world) * static_cast<float>(i % 7);
-    if (values[i] != right) {
-      return wrong("element " + std::to_string(i) + " is " + std::to_string(values[i]) +
-                   " and not " + std::to_string(right));
-    }
-  }
-  return {};
-}
-
-Outcome settle(ncclComm_t comm) {
-  const Clock::time_point until = Clock::now() + kPatience;
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) {
-    const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
-    if (asked != ncclSuccess) return outcome_of(asked);
-    if (Clock::now() > until) return wrong("still in progress");
-    std::this_thread::yield();
-  }
-  return {state, state == ncclSuccess ? "" : "asynchronous error"};
-}
-
-// The thread that is in an all-reduce, for those who want to act while it waits there.
-std::atomic<pid_t> caller{0};
-
-bool sleeps(pid_t thread) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string text;
-  std::getline(stat, text);
-  const std::size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text.compare(name_end + 2, 1, "S") == 0;
-}
-
-// Until the thread in a call has been asleep for a row of looks: it waits for a peer.
-Outcome await_blocked() {
-  constexpr int kLooks = 20;
-  const Clock::time_point until = Clock::now() + kPatience;
-  for (int asleep = 0; asleep < kLooks;) {
-    if (Clock::now() > until) return wrong("no call waits");
-    const pid_t thread = caller.load();
-    asleep = thread != 0 && sleeps(thread) ? asleep + 1 : 0;
-    std::this_thread::yield();
-  }
-  return {};
-}
-
-// One all-reduce whose result is looked at.
-Outcome all_reduce(ncclComm_t comm, std::size_t count) {
-  int rank = 0;
-  int world = 0;
-  ncclResult_t asked = ncclCommUserRank(comm, &rank);
-  if (asked == ncclSuccess) asked = ncclCommCount(comm, &world);
-  if (asked != ncclSuccess) return outcome_of(asked);
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = input_of(rank, i);
-  caller = ::gettid();
-  const ncclResult_t code =
-      ncclAllReduce(values.data(), values.data(), count, ncclFloat32, ncclSum, comm, nullptr);
-  caller = 0;
-  if (code == ncclInProgress) {
-    const Outcome settled = settle(comm);
-    if (settled.code != 0) return settled;
-  } else if (code != ncclSuccess) {
-    return outcome_of(code);
-  }
-  return check_sum(values, world);
-}
-
-// Every rank sends to the next and receives from the one before.
-Outcome pass_on(ncclComm_t comm, int rank, int world, std::size_t count) {
-  std::vector<float> out(count, static_cast<float>(rank));
-  std::vector<float> in(count, -1);
-  const int before = (rank + world - 1) % world;
-  ncclGroupStart();
-  ncclSend(out.data(), count, ncclFloat32, (rank + 1) % world, comm, nullptr);
-  ncclRecv(in.data(), count, ncclFloat32, before, comm, nullptr);
-  const ncclResult_t code = ncclGroupEnd();
-  if (code != ncclSuccess) return outcome_of(code);
-  const bool right = std::all_of(in.begin(), in.end(),
-                                 [&](float value) { return value == static_cast<float>(before); });
-  return right ? Outcome{} : wrong("the message is not the sender's");
-}
 
 int Puppet::run() {
   std::signal(SIGALRM, [](int) {});
@@ -388,49 +203,7 @@ Outcome Puppet::rounds_of_life(int rounds, std::size_t count, bool with_split) {
   return {flat ? 0 : kWrong, text.str()};
 }
 
-Outcome Puppet::in_forked_child(const std::string& what) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::alarm(10);  // a child that hangs is a failure with a signal
-    std::signal(SIGALRM, SIG_DFL);
-    if (what == "exit") ::_exit(0);
-    if (what == "linger") {
-      ::alarm(0);
-      ::prctl(PR_SET_PDEATHSIG, 0);
-      // Its own pipe ends are all it may share with the parent.
-      ::close(kReportsFd);
-      char byte = 0;
-      while (::read(kCommandsFd, &byte, 1) > 0) {
-      }
-      ::_exit(0);
-    }
-    if (what == "handlers") std::exit(0);
-    if (what == "exec") {
-      ::execl("/bin/true", "true", nullptr);
-      ::_exit(1);
-    }
-    if (what == "call") {
-      float value = 1;
-      const ncclResult_t code =
-          ncclAllReduce(&value, &value, 1, ncclFloat32, ncclSum, top(), nullptr);
-      const ncclResult_t destroyed = ncclCommDestroy(top());
-      ncclUniqueId id;
-      const ncclResult_t made = ncclGetUniqueId(&id);
-      const bool refused =
-          code == ncclInvalidUsage && destroyed == ncclInvalidUsage && made == ncclInvalidUsage;
-      ::_exit(refused ? 0 : 1);
-    }
-    ::_exit(2);
-  }
-  if (what == "linger") return {};
-  int status = -1;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (status == 0) return {};
-  return wrong("the child's status is " + std::to_string(status));
-}
-
-void Puppet::register_verbs() {
+void Puppet::register_openings() {
   verbs_["id"] = [](const std::string&, Arguments&) -> Outcome {
     ncclUniqueId id{};
     const ncclResult_t code = ncclGetUniqueId(&id);
@@ -465,6 +238,9 @@ void Puppet::register_verbs() {
     arguments >> port;
     return await_listening(port);
   };
+}
+
+void Puppet::register_calls() {
   verbs_["async_error"] = [this](const std::string&, Arguments&) -> Outcome {
     ncclResult_t state = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(top(), &state);
@@ -482,6 +258,10 @@ void Puppet::register_verbs() {
     const std::vector<float> values(count, 1.0F);
     return outcome_of(ncclSend(values.data(), count, ncclFloat32, peer, top(), nullptr));
   };
+  // COLLECTIVE COUNT TYPE OPERATION ROOT; what does not apply is ignored.
+  verbs_["call"] = [this](const std::string&, Arguments& arguments) {
+    return call_untouched(top(), parse_call(arguments), world_);
+  };
   verbs_["split"] = [this](const std::string&, Arguments& arguments) {
     int color = 0;
     arguments >> color;
@@ -493,7 +273,6 @@ void Puppet::register_verbs() {
   verbs_["destroy"] = [this](const std::string&, Arguments&) { return end(ncclCommDestroy); };
   verbs_["abort"] = [this](const std::string&, Arguments&) { return end(ncclCommAbort); };
   verbs_["await_blocked"] = [](const std::string&, Arguments&) { return await_blocked(); };
-  register_faults();
 }
 
 void Puppet::register_faults() {
@@ -541,28 +320,14 @@ void Puppet::register_faults() {
   verbs_["fork"] = [this](const std::string&, Arguments& arguments) {
     std::string what;
     arguments >> what;
-    return in_forked_child(what);
+    return in_forked_child(what, top());
   };
-  // A signal every millisecond, with a handler that makes system calls fail with EINTR.
-  verbs_["storm"] = [](const std::string&, Arguments& arguments) -> Outcome {
-    long interval_us = 0;
-    arguments >> interval_us;
-    struct sigaction action {};
-    action.sa_handler = [](int) {};
-    ::sigaction(SIGALRM, &action, nullptr);
-    const itimerval timer{{0, interval_us}, {0, interval_us}};
-    ::setitimer(ITIMER_REAL, &timer, nullptr);
-    return {};
+  verbs_["storm"] = [](const std::string&, Arguments& arguments) { return storm(arguments); };
+  verbs_["limit_descriptors"] = [](const std::string&, Arguments& arguments) {
+    return limit_descriptors(arguments);
   };
-  verbs_["limit_descriptors"] = [](const std::string&, Arguments& arguments) -> Outcome {
-    rlimit limit{};
-    arguments >> limit.rlim_cur >> limit.rlim_max;
-    if (limit.rlim_max == 0) {
-      rlimit now{};
-      ::getrlimit(RLIMIT_NOFILE, &now);
-      limit.rlim_max = now.rlim_max;
-    }
-    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? Outcome{} : wrong("setrlimit");
+  verbs_["limit_memory"] = [](const std::string&, Arguments& arguments) {
+    return limit_memory(arguments);
   };
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/host_stream.hpp"
 #include "backend/loader.hpp"
 
 namespace {
@@ -67,6 +68,27 @@ TEST_F(HostDevice, CopiesAndFillsInStreamOrder) {
   EXPECT_EQ(to[4000], 0);
   EXPECT_EQ(from[0], 9);
   EXPECT_EQ(gyreStreamDestroy(device_, stream), gyreSuccess);
+}
+
+// Whatever the failed work says of itself, the stream's caller made no mistake.
+TEST_F(HostDevice, AStreamWhoseWorkFailedSaysSoToTheEnd) {
+  gyreStream_t stream = nullptr;
+  ASSERT_EQ(gyreStreamCreate(device_, &stream), gyreSuccess);
+  ASSERT_TRUE(gyre::HostStream::from(stream)->enqueue([]() -> gyre::Result<void> {
+    return gyre::Error{gyre::Status::invalid_usage, "rank 3 called something else"};
+  }));
+  EXPECT_EQ(gyreStreamSynchronize(device_, stream), gyreErrorWork);
+  EXPECT_EQ(gyreStreamQuery(device_, stream), gyreErrorWork);
+  EXPECT_EQ(gyreStreamDestroy(device_, stream), gyreErrorWork);
+  EXPECT_NE(std::string(gyreDeviceLastError()).find("rank 3"), std::string::npos);
+}
+
+TEST_F(HostDevice, AStreamCannotBeDestroyedTwice) {
+  gyreStream_t stream = nullptr;
+  ASSERT_EQ(gyreStreamCreate(device_, &stream), gyreSuccess);
+  const auto live = gyre::HostStream::release(gyre::HostStream::from(stream));
+  ASSERT_TRUE(live);
+  EXPECT_EQ(gyreStreamDestroy(device_, stream), gyreErrorInvalidArgument);
 }
 
 TEST_F(HostDevice, NullStreamWorksInsideTheCall) {

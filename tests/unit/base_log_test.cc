@@ -51,8 +51,18 @@ TEST_F(LogTest, InfoAndWarnLines) {
   log_warn("careful {}", 2);
   const std::string text = written();
   EXPECT_TRUE(std::regex_match(text, std::regex(R"([^: ]+:\d+:\d+ \[\d+\] NCCL INFO hello 1
-\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] [^: ]+:\d+:\d+ \[\d+\] NCCL WARN careful 2
+\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] [^: ]+:\d+:\d+ \[\d+\] base_log_test\.cc:\d+ NCCL WARN careful 2
 )"))) << text;
+}
+
+TEST_F(LogTest, ErrorsSayWhereTheyWereDecided) {
+  const Error made{Status::internal, "here"};
+  const Error also = system_error("there", 1);
+  const Result<int> passed_on = made;
+  for (const Error* error : {&made, &also, &passed_on.error()}) {
+    EXPECT_NE(std::string(error->where.file_name()).find("base_log_test"), std::string::npos);
+  }
+  EXPECT_EQ(made.where.line() + 1, also.where.line());
 }
 
 TEST_F(LogTest, LevelsAreAThreshold) {

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "bootstrap/interfaces.hpp"
@@ -35,6 +37,30 @@ struct Addresses {
   const char* there;
   const char* options;
 };
+
+// What a host calls itself, and what its /etc/hosts says; empty: as on this machine.
+struct Names {
+  std::string own;
+  std::string hosts;
+};
+
+struct Scene {
+  Addresses addresses;
+  Names here = {};
+  Names there = {};
+  std::string fixed = "";  // "host:port" of rank 0, or else rank 0 makes an id
+};
+
+// A host name of our own, and a hosts file under the real one's name for this process alone.
+bool take_names(const Names& names) {
+  if (names.own.empty()) return true;
+  if (::unshare(CLONE_NEWNS | CLONE_NEWUTS) != 0) return false;
+  if (::sethostname(names.own.c_str(), names.own.size()) != 0) return false;
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  if (::mount("none", "/mnt", "tmpfs", 0, nullptr) != 0) return false;
+  std::ofstream("/mnt/hosts") << names.hosts << std::flush;
+  return ::mount("/mnt/hosts", "/etc/hosts", nullptr, MS_BIND, nullptr) == 0;
+}
 
 // This side's devices: the traps, and one end of the good link.
 bool set_up_link(pid_t other, const Addresses& addresses) {
@@ -71,8 +97,17 @@ std::string run_rank(int rank, const UniqueId& id) {
   return "";
 }
 
+// The id that this side uses: the one made, or what its own resolver makes of the fixed place.
+UniqueId id_for(const Scene& scene, const UniqueId& made) {
+  if (scene.fixed.empty()) return made;
+  const auto id = unique_id_for(scene.fixed);
+  if (!id) std::fprintf(stderr, "%s\n", id.error().text.c_str());
+  return id ? *id : UniqueId{};
+}
+
 // Runs as a process of its own: rank 0 here, rank 1 in a child with another namespace.
-int two_namespaces(const Addresses& addresses) {
+int two_namespaces(const Scene& scene) {
+  const Addresses& addresses = scene.addresses;
   if (!enter_namespace(::geteuid() != 0)) return kSkipped;
   const Signal entered;
   const Signal linked;
@@ -81,18 +116,19 @@ int two_namespaces(const Addresses& addresses) {
   if (::pipe(channel.data()) != 0) return 1;
   const pid_t other = ::fork();
   if (other == 0) {
-    if (!enter_namespace(false)) ::_exit(kSkipped);
+    if (!enter_namespace(false) || !take_names(scene.there)) ::_exit(kSkipped);
     entered.raise();
     if (!linked.wait() || !set_up_other_end(addresses)) ::_exit(kSkipped);
     up.raise();
     UniqueId id;
     if (::read(channel[0], id.bytes.data(), id.bytes.size()) != ssize_t{sizeof id}) ::_exit(1);
-    const std::string problem = run_rank(1, id);
+    const std::string problem = run_rank(1, id_for(scene, id));
     if (!problem.empty()) std::fprintf(stderr, "rank 1: %s\n", problem.c_str());
     ::_exit(problem.empty() ? 0 : 1);
   }
   int result = kSkipped;
-  const bool linked_here = entered.wait() && set_up_link(other, addresses);
+  const bool linked_here =
+      take_names(scene.here) && entered.wait() && set_up_link(other, addresses);
   if (linked_here) linked.raise();
   // The kernel tells of a new carrier a moment later.
   const auto carrier = [] { return shell("ip link show good0 | grep -q LOWER_UP"); };
@@ -101,7 +137,7 @@ int two_namespaces(const Addresses& addresses) {
     std::string problem = id ? "" : id.error().text;
     if (id) {
       [[maybe_unused]] const auto sent = ::write(channel[1], id->bytes.data(), sizeof *id);
-      problem = run_rank(0, *id);
+      problem = run_rank(0, id_for(scene, *id));
     }
     if (!problem.empty()) std::fprintf(stderr, "rank 0: %s\n", problem.c_str());
     result = problem.empty() ? 0 : 1;
@@ -115,9 +151,9 @@ int two_namespaces(const Addresses& addresses) {
   return result;
 }
 
-void meet_across(const Addresses& addresses) {
+void meet_across(const Scene& scene) {
   const pid_t pid = ::fork();
-  if (pid == 0) ::_exit(two_namespaces(addresses));
+  if (pid == 0) ::_exit(two_namespaces(scene));
   int status = 0;
   ::waitpid(pid, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
@@ -127,10 +163,32 @@ void meet_across(const Addresses& addresses) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(Namespaces, OverIpv4) { meet_across({"203.0.113.1/24", "203.0.113.2/24", ""}); }
-TEST(Namespaces, OverIpv6) { meet_across({"2001:db8:7::1/64", "2001:db8:7::2/64", "nodad"}); }
+constexpr Addresses kIpv4{"203.0.113.1/24", "203.0.113.2/24", ""};
+constexpr Addresses kIpv6{"2001:db8:7::1/64", "2001:db8:7::2/64", "nodad"};
 // Only the kernel's own fe80:: addresses on the good link.
-TEST(Namespaces, OverLinkLocalAlone) { meet_across({"fe80::1:1/64", "fe80::1:2/64", "nodad"}); }
+constexpr Addresses kLinkLocal{"fe80::1:1/64", "fe80::1:2/64", "nodad"};
+
+TEST(Namespaces, OverIpv4) { meet_across({kIpv4}); }
+TEST(Namespaces, OverIpv6) { meet_across({kIpv6}); }
+TEST(Namespaces, OverLinkLocalAlone) { meet_across({kLinkLocal}); }
+
+// Each host's name stands for loopback on that host, as some systems set it up.
+TEST(Namespaces, WhereHostNamesMeanLoopback) {
+  meet_across({kIpv4, {"alpha", "127.0.0.1 alpha localhost\n"}, {"beta", "127.0.1.1 beta\n"}});
+}
+TEST(Namespaces, WhereBothHostsHaveOneNameForLoopback) {
+  const Names one{"alpha", "127.0.1.1 alpha\n::1 alpha\n"};
+  meet_across({kIpv6, one, one});
+}
+// Rank 0 is named as its own resolver puts it: at loopback. The other side knows better.
+TEST(Namespaces, AtANameThatIsLoopbackOnRank0) {
+  for (const char* loopback : {"127.0.0.1", "127.0.1.1"}) {
+    meet_across({kIpv4,
+                 {"alpha", std::string(loopback) + " alpha\n"},
+                 {"beta", "127.0.1.1 beta\n203.0.113.1 alpha\n"},
+                 "alpha:29417"});
+  }
+}
 
 }  // namespace
 }  // namespace gyre

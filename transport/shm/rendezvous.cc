@@ -14,6 +14,9 @@ namespace {
 // Connections that have not said hello; more are closed at once.
 constexpr std::size_t kMaxStrangers = 1024;
 constexpr milliseconds kAbortCheck{50};
+// The silence after which peers are probed again; each time twice as long, as a stopped peer does
+// not empty its queue.
+constexpr milliseconds kFirstProbe{50};
 
 socklen_t fill_name(const SocketName& name, sockaddr_un& address) {
   address = {};
@@ -71,6 +74,15 @@ void Rendezvous::start(const Peer& peer) {
   }
 }
 
+// A peer that was there when it was probed may have given up since.
+void Rendezvous::probe_again(std::span<const Peer> peers) {
+  for (const Peer& peer : peers) {
+    const auto pairing = pairings_.find(peer.rank);
+    if (own_.rank > peer.rank || pairing == pairings_.end() || pairing->second->started()) continue;
+    if (auto socket = connect_to(peer.name); !socket) fail(peer.rank, socket.error().text);
+  }
+}
+
 void Rendezvous::accept_all() {
   for (;;) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -112,6 +124,8 @@ void Rendezvous::run(std::span<const Peer> peers, Deadline deadline, const Abort
   for (const Peer& peer : peers) start(peer);
   std::vector<pollfd> fds;
   std::vector<int> ranks;
+  milliseconds patience = kFirstProbe;
+  Clock::time_point next_probe = Clock::now() + patience;
   while (!pairings_.empty() && !deadline.expired() && !(abort != nullptr && abort->raised())) {
     fds.assign(1, {listener_.get(), POLLIN, 0});
     for (const Fd& stranger : strangers_) fds.push_back({stranger.get(), POLLIN, 0});
@@ -122,7 +136,13 @@ void Rendezvous::run(std::span<const Peer> peers, Deadline deadline, const Abort
       fds.push_back({pairing->fd(), POLLIN, 0});
       ranks.push_back(rank);
     }
-    if (::poll(fds.data(), fds.size(), deadline.poll_timeout(kAbortCheck)) <= 0) continue;
+    const int ready = ::poll(fds.data(), fds.size(), deadline.poll_timeout(kAbortCheck));
+    if (ready == 0 && Clock::now() >= next_probe) {
+      probe_again(peers);
+      patience *= 2;
+      next_probe = Clock::now() + patience;
+    }
+    if (ready <= 0) continue;
     for (std::size_t i = first_pairing; i < fds.size(); ++i) {
       if (fds[i].revents != 0) advance(ranks[i - first_pairing]);
     }

@@ -41,6 +41,7 @@ class Rendezvous {
 
  private:
   void start(const Peer& peer);
+  void probe_again(std::span<const Peer> peers);
   void accept_all();
   void greet(std::size_t index);
   void advance(int rank);

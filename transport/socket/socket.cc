@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "base/contain.hpp"
 #include "base/log.hpp"
 #include "bootstrap/dial.hpp"
 #include "bootstrap/interfaces.hpp"
@@ -111,18 +112,23 @@ void SocketTransport::dial_all(std::span<const int> peers, std::span<const Blob>
   const auto dial_some = [&] {
     for (std::size_t i = next++; i < work.size(); i = next++) {
       const auto [peer, connections] = work[i];
-      auto dialled = dial_one(peer, blobs[static_cast<std::size_t>(peer)], deadline);
+      auto dialled = contained("dialling", [&, peer = peer] {
+        return dial_one(peer, blobs[static_cast<std::size_t>(peer)], deadline);
+      });
       if (dialled) {
         connections->streams = *std::move(dialled);
       } else {
-        connections->failure = dialled.error().text;
+        connections->failure = std::move(dialled).error().text;
       }
     }
   };
-  std::vector<std::thread> helpers;
-  for (std::size_t i = 1; i < std::min(kDialers, work.size()); ++i) helpers.emplace_back(dial_some);
+  std::vector<std::jthread> helpers;
+  // Without them it only takes longer.
+  (void)contained("starting dialers", [&]() -> Result<void> {
+    while (helpers.size() + 1 < std::min(kDialers, work.size())) helpers.emplace_back(dial_some);
+    return {};
+  });
   dial_some();
-  for (std::thread& helper : helpers) helper.join();
 }
 
 void SocketTransport::await_all(std::span<const int> peers, Deadline deadline,
