@@ -30,9 +30,10 @@ def times_of(report, collective):
 
 
 def last_words(text):
-    """The line that most likely says why: the last that is no decoration."""
+    """The line that most likely says why: the last that is neither decoration nor a launcher's."""
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    return lines[-1] if lines else "it said nothing"
+    own = [line for line in lines if not line.startswith("gyre run:")]
+    return (own or lines or ["it said nothing"])[-1]
 
 
 def run(command, environment, limit):

@@ -68,6 +68,6 @@ def table_text(rows):
 
 LEGEND = (
     "# Cells: median time of the rounds, bus bandwidth in GB/s. ratio: best peer's time / Gyre's;\n"
-    "# reg.: the same for Gyre with ncclMemAlloc buffers. spread: (max - min) / median of Gyre's\n"
-    "# rounds. floor: what the machine's memory and links allow; of limit: floor / Gyre's time.\n"
+    "# reg.: the same for Gyre with ncclMemAlloc buffers. spread: the middle half of Gyre's rounds\n"
+    "# over their median. floor: what the machine's memory and links allow; of limit: floor / Gyre's time.\n"
 )
