@@ -68,7 +68,6 @@ def measure(series, build, collective, sizes, seconds):
     with tempfile.TemporaryDirectory() as folder:
         for index, (first, last, factor) in enumerate(geometric_runs(sizes)):
             report = os.path.join(folder, f"{index}.json")
-            # Rows may say less than was asked for: what divides evenly among the ranks.
             asked = [size for size in sizes if first <= size <= last]
             command = [
                 *series.launch, f"{build}/bin/{collective}_perf", *series.arguments,
