@@ -36,9 +36,19 @@ def last_words(text):
     return (own or lines or ["it said nothing"])[-1]
 
 
+def end(process):
+    """Asks first: launchers whose ranks have sessions of their own end them only when asked."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_number)
+            process.wait(timeout=5)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+
+
 def run(command, environment, limit):
     """Runs to the end or `limit` seconds; whatever it started ends with it."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
@@ -47,17 +57,13 @@ def run(command, environment, limit):
         text=True,
         errors="replace",
         start_new_session=True,
-    )
-    try:
-        text, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"still running after {limit:.0f} s") from None
-    finally:
+    ) as process:
         try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+            text, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"still running after {limit:g} s") from None
+        finally:
+            end(process)
     if process.returncode != 0:
         raise Failed(f"status {process.returncode}: {last_words(text)}")
 

@@ -109,7 +109,9 @@ class Drawing {
     std::string svg = text_at(kLeft, kTop - 14, "start", panel_.title, " class=\"title\"");
     if (y_.high <= 0) return svg;
     svg += grid();
-    for (const Line& line : panel_.lines) svg += drawn(line);
+    // Backwards, so that the first line lies on top.
+    for (auto line = panel_.lines.rbegin(); line != panel_.lines.rend(); ++line)
+      svg += drawn(*line);
     return svg;
   }
 
