@@ -59,6 +59,12 @@ std::string rule(double x1, double y1, double x2, double y2, std::string_view ki
       y2, kind);
 }
 
+// Where the index-th of things in rows lies.
+struct Cell {
+  int column, row;
+};
+Cell cell_of(int index, int columns) { return {index % columns, index / columns}; }
+
 // Names in the order in which they first appear.
 class Legend {
  public:
@@ -163,8 +169,9 @@ std::string legend_text(const Legend& legend, double width) {
   std::string svg;
   int index = 0;
   for (const Line& entry : legend.entries()) {
-    const double x = kLeft + kLegendCell * (index % columns);
-    const double y = kHeading + kLegendRow * (index / columns);
+    const Cell cell = cell_of(index, columns);
+    const double x = kLeft + kLegendCell * cell.column;
+    const double y = kHeading + kLegendRow * cell.row;
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}h26\" fill=\"none\" {}/>\n", x, y,
                        legend.style(entry));
     svg += text_at(x + 32, y + 4, "start", entry.name);
@@ -176,7 +183,8 @@ std::string legend_text(const Legend& legend, double width) {
 double legend_height(const Legend& legend, double width) {
   const int columns = std::max(1, static_cast<int>((width - kLeft) / kLegendCell));
   const auto entries = static_cast<int>(legend.entries().size());
-  return kLegendRow * ((entries + columns - 1) / columns);
+  const int rows = cell_of(entries + columns - 1, columns).row;
+  return kLegendRow * rows;
 }
 
 }  // namespace
@@ -231,8 +239,9 @@ std::string chart_svg(std::span<const Panel> panels, const std::string& heading)
   svg += legend_text(legend, width);
   int index = 0;
   for (const Panel& panel : panels) {
+    const Cell cell = cell_of(index, columns);
     svg += fmt::format("<g transform=\"translate({:.0f} {:.0f})\">\n{}</g>\n",
-                       kPanelWidth * (index % columns), top + kPanelHeight * (index / columns),
+                       kPanelWidth * cell.column, top + kPanelHeight * cell.row,
                        Drawing(panel, legend).text());
     ++index;
   }
