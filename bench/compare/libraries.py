@@ -36,9 +36,13 @@ class Series:
     environment: dict = field(default_factory=dict)
 
 
+def gyre_run(build, job):
+    return (f"{build}/bin/gyre", "run", "-n", str(job.ranks))
+
+
 def gyre_series(build, job):
     """Gyre with memory that it knows nothing of, and with its own."""
-    launch = (f"{build}/bin/gyre", "run", "-n", str(job.ranks), "--bind-to", "core")
+    launch = (*gyre_run(build, job), "--bind-to", "core")
     path = {"tcp": {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}, "shm": {}}[job.transport]
     yield Series("gyre", "plain", launch, ("--memory_kind", "plain"), path)
     yield Series("gyre-registered", "ncclMemAlloc", launch, ("-R", "1"), path)
@@ -90,15 +94,63 @@ def mpich_series(name, mpirun, job, network):
         yield Series(name, label.replace("_", "-"), launch, (), {**environment, **choice})
 
 
+INTEL_PATHS = {
+    "shm": {"I_MPI_FABRICS": "shm"},
+    # Or small collectives would still go through shared memory.
+    "tcp": {
+        "I_MPI_FABRICS": "ofi",
+        "I_MPI_COLL_INTRANODE": "pt2pt",
+        "FI_PROVIDER": "tcp",
+        "FI_TCP_IFACE": "lo",
+    },
+}
+
+
+def intel_environment(place, job):
+    """Of Intel MPI, by itself or under oneCCL."""
+    pinning = {"I_MPI_PIN": "0" if job.crowded else "1", "I_MPI_PIN_PROCESSOR_LIST": "allcores"}
+    yielding = {"I_MPI_THREAD_YIELD": "3"} if job.crowded else {}
+    home = {"I_MPI_ROOT": f"{place}/oneccl", "LD_LIBRARY_PATH": f"{place}/oneccl/lib"}
+    return {**KEPT_HEAP, **INTEL_PATHS[job.transport], **pinning, **yielding, **home}
+
+
+def impi_series(build, place, job):
+    launch = (f"{place}/oneccl/bin/mpiexec.hydra", "-n", str(job.ranks))
+    yield Series("impi", "default", launch, (), intel_environment(place, job))
+
+
+def oneccl_series(build, place, job):
+    # Without offload the caller's thread does the work: there is no core to spare for another.
+    common = {"CCL_WORKER_OFFLOAD": "0", "CCL_LOG_LEVEL": "error"}
+    launch = (f"{place}/oneccl/bin/mpiexec.hydra", "-n", str(job.ranks))
+    under_mpi = {**intel_environment(place, job), **common, "CCL_ATL_TRANSPORT": "mpi"}
+    yield Series("oneccl", "mpi", launch, (), under_mpi)
+    if job.transport == "tcp":
+        launch = (*gyre_run(build, job), "--bind-to", "core")
+        network = {"CCL_PROCESS_LAUNCHER": "torchrun", "CCL_ATL_TRANSPORT": "ofi"}
+        yield Series("oneccl", "ofi", launch, (), {**KEPT_HEAP, **common, **network})
+
+
+def gloo_series(build, place, job):
+    """TCP alone. Each rank has a thread for its connections, so ranks are not pinned."""
+    if job.transport == "tcp":
+        for algorithm in ("ring", "bcube"):
+            environment = {**KEPT_HEAP, "PEER_GLOO": algorithm}
+            yield Series("gloo", algorithm, gyre_run(build, job), (), environment)
+
+
 PEERS = {
-    "openmpi4": lambda place, job: openmpi_series(
+    "gloo": gloo_series,
+    "impi": impi_series,
+    "oneccl": oneccl_series,
+    "openmpi4": lambda build, place, job: openmpi_series(
         "openmpi4", shutil.which("mpirun.openmpi"), job, "vader"
     ),
-    "mpich4": lambda place, job: mpich_series("mpich4", shutil.which("mpirun.mpich"), job, "ucx"),
-    "openmpi5": lambda place, job: openmpi_series(
+    "mpich4": lambda build, place, job: mpich_series("mpich4", shutil.which("mpirun.mpich"), job, "ucx"),
+    "openmpi5": lambda build, place, job: openmpi_series(
         "openmpi5", f"{place}/openmpi5/bin/mpirun", job, "sm"
     ),
-    "mpich5": lambda place, job: mpich_series("mpich5", f"{place}/mpich5/bin/mpirun", job, "ofi"),
+    "mpich5": lambda build, place, job: mpich_series("mpich5", f"{place}/mpich5/bin/mpirun", job, "ofi"),
 }
 
 
@@ -110,9 +162,9 @@ def peers_present(place):
     return [name for name in PEERS if os.path.exists(adapter(place, name))]
 
 
-def peer_series(place, name, job, every_setting):
+def peer_series(build, place, name, job, every_setting):
     """The series of one peer; the first alone unless every setting is to be tried."""
-    found = list(PEERS[name](place, job))
+    found = list(PEERS[name](build, place, job))
     congestion = os.path.join(place, "lib", "congestion.so")
     for series in found if every_setting else found[:1]:
         environment = dict(series.environment)

@@ -34,6 +34,11 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
+def real_time():
+    """Whether this process, and so all that it starts, goes before every ordinary one."""
+    return os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR)
+
+
 def describe():
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

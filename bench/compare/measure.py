@@ -30,14 +30,25 @@ def times_of(report, collective):
 
 
 def last_words(text):
-    """The line that most likely says why: the last that is no decoration."""
+    """The line that most likely says why: the last that is neither decoration nor a launcher's."""
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    return lines[-1] if lines else "it said nothing"
+    own = [line for line in lines if not line.startswith("gyre run:")]
+    return (own or lines or ["it said nothing"])[-1]
+
+
+def end(process):
+    """Asks first: launchers whose ranks have sessions of their own end them only when asked."""
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_number)
+            process.wait(timeout=5)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
 
 
 def run(command, environment, limit):
     """Runs to the end or `limit` seconds; whatever it started ends with it."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
@@ -46,17 +57,13 @@ def run(command, environment, limit):
         text=True,
         errors="replace",
         start_new_session=True,
-    )
-    try:
-        text, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"still running after {limit:.0f} s") from None
-    finally:
+    ) as process:
         try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+            text, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"still running after {limit:g} s") from None
+        finally:
+            end(process)
     if process.returncode != 0:
         raise Failed(f"status {process.returncode}: {last_words(text)}")
 
@@ -67,7 +74,6 @@ def measure(series, build, collective, sizes, seconds):
     with tempfile.TemporaryDirectory() as folder:
         for index, (first, last, factor) in enumerate(geometric_runs(sizes)):
             report = os.path.join(folder, f"{index}.json")
-            # Rows may say less than was asked for: what divides evenly among the ranks.
             asked = [size for size in sizes if first <= size <= last]
             command = [
                 *series.launch, f"{build}/bin/{collective}_perf", *series.arguments,

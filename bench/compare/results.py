@@ -1,7 +1,7 @@
 """From the times of interleaved rounds to who is faster, and by how much. No input or output."""
 
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, quantiles
 
 
 def bus_share(collective, ranks):
@@ -18,8 +18,11 @@ def bus_gbps(collective, ranks, size, micros):
 
 
 def spread(values):
-    """How far rounds lie apart, as a part of their median."""
-    return (max(values) - min(values)) / median(values) if values else 0.0
+    """How far the middle half of the rounds lies apart, as a part of their median."""
+    if len(values) < 2:
+        return 0.0
+    low, middle, high = quantiles(values, n=4, method="inclusive")
+    return (high - low) / middle
 
 
 @dataclass(frozen=True)

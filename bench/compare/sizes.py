@@ -20,6 +20,13 @@ def size_text(size):
     return str(size)
 
 
+def sizes_for(collective, ranks, sizes):
+    """Those that divide among the ranks in the steps of 16 bytes that *_perf programs take; others
+    would be rounded, to nothing at worst."""
+    step = 16 * ranks if collective in ("all_gather", "reduce_scatter", "alltoall") else 4
+    return [size for size in sizes if size % step == 0]
+
+
 def geometric_runs(sizes):
     """Splits ascending sizes into (first, last, factor), what a *_perf program takes as -b -e -f.
 

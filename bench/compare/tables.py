@@ -33,7 +33,10 @@ def columns_of(rows):
 
 def heading(columns):
     names = "".join(name.rjust(WIDTH) for name in columns)
-    return f"{'bytes':>6}{names}  {'best peer':<24}{'ratio':>7}{'reg.':>7}{'spread':>8}{'of limit':>10}"
+    return (
+        f"{'bytes':>6}{names}{'floor':>10}  {'best peer':<30}{'ratio':>7}{'reg.':>7}{'spread':>8}"
+        f"{'of limit':>10}"
+    )
 
 
 def line_of(row, columns):
@@ -47,7 +50,10 @@ def line_of(row, columns):
     own = libraries.get("gyre")
     spread = f"{own['spread']:.0%}" if own else "-"
     limit = f"{row['floor_us'] / own['time_us']:.0%}" if own and row["floor_us"] else "-"
-    return f"{size_text(row['bytes']):>6}{cells}  {best:<24}{ratios}{spread:>8}{limit:>10}"
+    floor = time_text(row["floor_us"]) if row["floor_us"] else "-"
+    return (
+        f"{size_text(row['bytes']):>6}{cells}{floor:>10}  {best:<30}{ratios}{spread:>8}{limit:>10}"
+    )
 
 
 def table_text(rows):
@@ -55,11 +61,13 @@ def table_text(rows):
     first = rows[0]
     title = f"# {first['collective']}, {first['ranks']} ranks, {first['transport']}"
     columns = columns_of(rows)
+    if not columns:
+        return f"{title}: nothing could be measured\n"
     return "\n".join([title, heading(columns), *(line_of(row, columns) for row in rows)]) + "\n"
 
 
 LEGEND = (
     "# Cells: median time of the rounds, bus bandwidth in GB/s. ratio: best peer's time / Gyre's;\n"
-    "# reg.: the same for Gyre with ncclMemAlloc buffers. spread: (max - min) / median of Gyre's\n"
-    "# rounds. of limit: what the machine's memory and links allow / Gyre's time.\n"
+    "# reg.: the same for Gyre with ncclMemAlloc buffers. spread: the middle half of Gyre's rounds\n"
+    "# over their median. floor: what the machine's memory and links allow; of limit: floor / Gyre's time.\n"
 )

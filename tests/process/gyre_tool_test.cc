@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "tools/gyre/binding.hpp"
+#include "tools/gyre/chart.hpp"
 #include "tools/gyre/line_prefixer.hpp"
+#include "tools/gyre/plot_command.hpp"
 #include "tools/gyre/rank_environment.hpp"
 
 namespace gyre::tools {
@@ -65,6 +68,52 @@ TEST(Job, TwoJobsDiffer) {
   EXPECT_NE(first->id, second->id);
   EXPECT_EQ(first->id.size(), 32U);
   EXPECT_NE(first->port, 0);
+}
+
+TEST(Binding, TakesTheUsableCoresInTurn) {
+  const std::vector<int> cores{4, 6};
+  EXPECT_EQ(core_of(Binding::core, 0, cores), 4);
+  EXPECT_EQ(core_of(Binding::core, 3, cores), 6);
+  EXPECT_EQ(core_of(Binding::none, 3, cores), -1);
+  EXPECT_EQ(core_of(Binding::core, 3, {}), -1);
+}
+
+TEST(Chart, TicksAreRoundAndInside) {
+  EXPECT_EQ(decimal_ticks(0.4, 6), (std::vector<double>{0.5, 1, 2, 5}));
+  EXPECT_EQ(decimal_ticks(0.5, 5000), (std::vector<double>{1, 10, 100, 1000}));
+  EXPECT_EQ(binary_ticks(16, 256, 9), (std::vector<double>{16, 32, 64, 128, 256}));
+  EXPECT_LE(binary_ticks(1, 1 << 30, 7).size(), 7U);
+  EXPECT_EQ(bytes_text(64), "64");
+  EXPECT_EQ(bytes_text(1 << 20), "1M");
+}
+
+TEST(Chart, OneColourForANameInEveryPanelAndNoMarkupFromNames) {
+  const std::vector<Panel> panels{{"a<b", "y", {{"one", {{1, 1}, {4, 4}}}}},
+                                  {"c", "y", {{"two", {{1, 2}}}, {"one", {{1, 3}}}}}};
+  const std::string svg = chart_svg(panels, "h & i");
+  EXPECT_NE(svg.find("a&lt;b"), svg.npos);
+  EXPECT_NE(svg.find("h &amp; i"), svg.npos);
+  EXPECT_EQ(svg.find("nan"), svg.npos);
+  // The legend names each once.
+  EXPECT_EQ(svg.find(">one<"), svg.rfind(">one<"));
+}
+
+constexpr const char* kComparison = R"({"machine": {"processor": "P", "cores": 2, "date": "D"},
+  "rows": [{"collective": "all_reduce", "ranks": 2, "transport": "shm", "bytes": 16,
+            "floor_us": 0.5, "libraries": {"gyre": {"time_us": 1.0, "bus_gbps": 2.0},
+                                           "peer": {"time_us": 0, "bus_gbps": 0}}}]})";
+
+TEST(Plot, DrawsWhatTheFileSays) {
+  const auto svg = plot_text(kComparison);
+  ASSERT_TRUE(svg) << svg.error().text;
+  EXPECT_NE(svg->find("all_reduce, 2 ranks, shm"), std::string::npos);
+  EXPECT_NE(svg->find("limit of the machine"), std::string::npos);
+}
+
+TEST(Plot, RefusesOtherFiles) {
+  for (const char* text : {"", "[]", "{}", R"({"rows": []})", R"({"rows": [{"bytes": "x"}]})"}) {
+    EXPECT_FALSE(plot_text(text)) << text;
+  }
 }
 
 }  // namespace

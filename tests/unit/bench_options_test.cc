@@ -71,6 +71,18 @@ TEST(BenchOptions, TakesLongNames) {
   EXPECT_TRUE(parsed.options.per_iter_timing);
 }
 
+TEST(BenchOptions, FillsATimeAndUsesPlainMemory) {
+  const ParsedOptions parsed = parse({"--seconds", "0.25", "--memory_kind", "plain"});
+  ASSERT_EQ(parsed.action, ParsedOptions::Action::run) << parsed.error;
+  EXPECT_EQ(parsed.options.seconds, 0.25);
+  EXPECT_EQ(parsed.options.memory, Memory::plain);
+  EXPECT_EQ(parse({}).options.memory, Memory::library);
+  expect_refused({"--seconds", "nan"}, "'nan' is not a number");
+  expect_refused({"--seconds", "1", "-I", "1"}, "-n");
+  expect_refused({"--memory_kind", "huge"}, "'huge'");
+  expect_refused({"--memory_kind", "plain", "-R", "2"}, "ncclMemAlloc");
+}
+
 TEST(BenchOptions, RefusesByName) {
   expect_refused({"-Q"}, "-Q");
   expect_refused({"--nonsense"}, "--nonsense");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/gyre/launcher.hpp"
+#include "tools/gyre/plot_command.hpp"
 #include "tools/gyre/run_options.hpp"
 #include "tools/gyre/settings_command.hpp"
 
@@ -30,6 +31,13 @@ int print_settings(bool markdown) {
   const auto checked = parse_settings();
   if (checked) return 0;
   fmt::print(stderr, "gyre settings: {}\n", checked.error().text);
+  return 1;
+}
+
+int plot(const std::string& from, const std::string& to) {
+  const auto done = plot_file(from, to);
+  if (done) return 0;
+  fmt::print(stderr, "{}\n", done.error().text);
   return 1;
 }
 
@@ -106,6 +114,11 @@ int execute(int argc, char** argv) {
   bool markdown = false;
   auto* list = app.add_subcommand("settings", "List the environment variables that Gyre reads");
   list->add_flag("--markdown", markdown, "As the documentation page");
+  auto* chart = app.add_subcommand("plot", "Draw what bench/compare_host measured, as SVG");
+  std::string from;
+  std::string to = "-";
+  chart->add_option("file", from, "What compare_host --json wrote")->required();
+  chart->add_option("-o,--output", to, "The SVG file (standard output)");
   try {
     app.parse(static_cast<int>(arguments.ours.size()), arguments.ours.data());
   } catch (const CLI::ParseError& error) {
@@ -115,6 +128,7 @@ int execute(int argc, char** argv) {
     fmt::print("gyre {}\n", GYRE_VERSION);
     return 0;
   }
+  if (chart->parsed()) return plot(from, to);
   if (list->parsed()) return print_settings(markdown);
   const auto left = run->remaining();
   if (!left.empty() && left.front().starts_with('-')) {

@@ -1,0 +1,69 @@
+// Prints, as JSON, what two cores of this machine can do at best: the floor under every collective
+// between host ranks.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/limits/latency.hpp"
+#include "bench/limits/memory.hpp"
+#include "bench/limits/tcp.hpp"
+
+namespace gyre::limits {
+namespace {
+
+// The first two that this process may use, or one twice.
+Cores two_cores() {
+  cpu_set_t allowed;
+  Cores cores{0, 0};
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cores;
+  std::size_t found = 0;
+  for (int core = 0; core < CPU_SETSIZE && found < cores.size(); ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &allowed)) cores.at(found++) = core;
+  }
+  if (found == 1) cores[1] = cores[0];
+  return cores;
+}
+
+nlohmann::ordered_json measure(const std::vector<std::size_t>& sizes, double seconds) {
+  const Cores cores = two_cores();
+  if (cores[0] == cores[1]) throw std::runtime_error("two cores are needed, and there is one");
+  nlohmann::ordered_json report;
+  report["cores"] = cores;
+  report["flag_us"] = flag_micros(cores, seconds);
+  const TcpRate tcp = tcp_rate(cores, seconds);
+  report["tcp_us"] = tcp.micros;
+  report["tcp_stream_gbps"] = tcp.stream_gbps;
+  report["tcp_duplex_gbps"] = tcp.duplex_gbps;
+  report["memory"] = nlohmann::ordered_json::array();
+  for (const std::size_t bytes : sizes) {
+    const MemoryRate rate = memory_rate(cores, bytes, seconds);
+    report["memory"].push_back(
+        {{"bytes", bytes}, {"copy_gbps", rate.copy_gbps}, {"sum_gbps", rate.sum_gbps}});
+  }
+  return report;
+}
+
+int execute(int argc, char** argv) {
+  CLI::App app{"What two cores of this machine can do at best", "host_limits"};
+  std::vector<std::size_t> sizes{4096, 65536, 1 << 20, 16 << 20, 64 << 20};
+  double seconds = 0.1;
+  app.add_option("--sizes", sizes, "Bytes of the arrays")->delimiter(',');
+  app.add_option("--seconds", seconds, "For each figure")->check(CLI::Range(0.0, 60.0));
+  CLI11_PARSE(app, argc, argv);
+  try {
+    fmt::print("{}\n", measure(sizes, seconds).dump(1));
+    return 0;
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "host_limits: {}\n", failure.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace gyre::limits
+
+int main(int argc, char** argv) { return gyre::limits::execute(argc, argv); }

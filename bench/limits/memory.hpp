@@ -1,0 +1,18 @@
+// What two cores together can copy and add.
+#pragma once
+
+#include <cstddef>
+
+#include "bench/limits/pair.hpp"
+
+namespace gyre::limits {
+
+struct MemoryRate {
+  double copy_gbps = 0;  // bytes of c in c = a
+  double sum_gbps = 0;   // bytes of c in c = a + b, floats
+};
+
+// The best of what fits into `seconds`, for arrays of `bytes` each, half of which each core owns.
+MemoryRate memory_rate(const Cores& cores, std::size_t bytes, double seconds);
+
+}  // namespace gyre::limits

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""bench/compare_host: its arithmetic, its texts, and a short run of Gyre alone.
+
+Usage: compare_host_test.py SOURCE_FOLDER BUILD_FOLDER
+"""
+
+import doctest
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE, BUILD = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(SOURCE, "bench"))
+
+from compare import libraries, limits, measure, results, sizes, tables  # noqa: E402
+
+LIMITS = {
+    "flag_us": 0.2,
+    "tcp_us": 5.0,
+    "tcp_stream_gbps": 4.0,
+    "tcp_duplex_gbps": 5.0,
+    "memory": [
+        {"bytes": 64, "copy_gbps": 100, "sum_gbps": 50},
+        {"bytes": 1 << 20, "copy_gbps": 40, "sum_gbps": 20},
+    ],
+}
+
+
+def case(collective="all_reduce", ranks=2, transport="shm", size=1 << 20):
+    return {"collective": collective, "ranks": ranks, "transport": transport, "bytes": size}
+
+
+class Sizes(unittest.TestCase):
+    def test_what_the_documentation_says(self):
+        for module in (sizes, tables):
+            self.assertEqual(doctest.testmod(module).failed, 0)
+
+    def test_text_and_back(self):
+        for text in ("1", "16", "1000", "4K", "3M", "1G"):
+            self.assertEqual(sizes.size_text(sizes.parse_size(text)), text)
+        for text in ("", "K", "-4", "0", "4T", "4.5K"):
+            self.assertRaises(ValueError, sizes.parse_size, text)
+
+    def test_runs_cover_every_size_once(self):
+        asked = [16, 4096, 65536, 1 << 20, 1 << 24, 1 << 26, 100 << 20]
+        covered = []
+        for first, last, factor in sizes.geometric_runs(asked):
+            while first <= last:
+                covered.append(first)
+                first *= factor
+        self.assertEqual(covered, asked)
+
+    def test_sizes_that_would_be_rounded_are_left_out(self):
+        self.assertEqual(sizes.sizes_for("all_gather", 2, [16, 32, 48, 64]), [32, 64])
+        self.assertEqual(sizes.sizes_for("all_reduce", 8, [3, 16]), [16])
+
+
+class Results(unittest.TestCase):
+    SAMPLES = {
+        "gyre": {"plain": [10.0, 20.0, 30.0]},
+        "gyre-registered": {"ncclMemAlloc": [5.0, 10.0, 15.0]},
+        "one": {"tuned": [50.0, 50.0, 50.0], "ring": [20.0, 40.0, 60.0]},
+        "two": {"default": [60.0, 70.0, 80.0]},
+        "silent": {},
+    }
+
+    def test_each_library_counts_with_its_best_setting_and_the_best_peer_is_compared(self):
+        row = results.row_of(case(), self.SAMPLES, None)
+        self.assertEqual(row["libraries"]["one"]["setting"], "ring")
+        self.assertEqual(row["best_peer"], "one")
+        self.assertEqual(row["ratio"], {"gyre": 2.0, "gyre-registered": 4.0})
+        self.assertNotIn("silent", row["libraries"])
+
+    def test_ratio_is_of_rounds_and_not_of_medians(self):
+        # Twice as fast in every round, however slow the round.
+        self.assertEqual(results.ratio([2, 200, 20], [1, 100, 10]), 2)
+
+    def test_without_peers_there_is_no_ratio(self):
+        row = results.row_of(case(), {"gyre": {"plain": [4.0]}}, 1.0)
+        self.assertEqual((row["best_peer"], row["ratio"]), (None, {}))
+        self.assertIn("25%", tables.table_text([row]))
+
+    def test_nothing_measured(self):
+        row = results.row_of(case(), {"gyre": {}}, 1.0)
+        self.assertIn("nothing could be measured", tables.table_text([row]))
+
+    def test_bandwidth_and_spread(self):
+        self.assertAlmostEqual(results.bus_gbps("all_reduce", 4, 1000, 1.0), 1.5)
+        self.assertAlmostEqual(results.bus_gbps("all_gather", 4, 1000, 1.0), 0.75)
+        self.assertEqual(results.spread([7.0]), 0.0)
+        self.assertAlmostEqual(results.spread([1, 9, 10, 11, 99]), 0.2)
+
+
+class Limits(unittest.TestCase):
+    def test_floor_of_large_and_small_messages(self):
+        # A sum of 1 MiB at 20 GB/s and a copy of it at 40.
+        floor = limits.floor_micros(LIMITS, case())
+        self.assertAlmostEqual(floor, (1 << 20) / 20e3 + (1 << 20) / 40e3)
+        self.assertEqual(limits.floor_micros(LIMITS, case(size=64)), 0.2)
+
+    def test_floor_over_tcp(self):
+        self.assertEqual(limits.floor_micros(LIMITS, case(transport="tcp", size=64)), 5.0)
+        floor = limits.floor_micros(LIMITS, case(transport="tcp"))
+        self.assertAlmostEqual(floor, 2 * (1 << 20) / 5e3)
+
+    def test_no_floor(self):
+        self.assertIsNone(limits.floor_micros(None, case()))
+        self.assertIsNone(limits.floor_micros(LIMITS, case(ranks=1)))
+
+    def test_the_best_of_two_measurements(self):
+        worse = {**LIMITS, "flag_us": 0.9, "tcp_stream_gbps": 1.0}
+        self.assertEqual(limits.best_limits(worse, LIMITS), LIMITS)
+        self.assertEqual(limits.best_limits(None, LIMITS), LIMITS)
+
+
+class Launches(unittest.TestCase):
+    def test_wrong_elements_are_no_result(self):
+        cell = {"time": 3.5, "nwrong": 0}
+        good = {"size": 64, "out_of_place": cell, "in_place": {"time": 2.5, "nwrong": 0}}
+        self.assertEqual(measure.times_of({"results": [good]}, "all_reduce"), [3.5])
+        self.assertEqual(measure.times_of({"results": [good]}, "broadcast"), [2.5])
+        bad = {**good, "out_of_place": {"time": 3.5, "nwrong": 2}}
+        with self.assertRaisesRegex(measure.Failed, "2 wrong elements at 64 bytes"):
+            measure.times_of({"results": [bad]}, "all_reduce")
+
+    def test_the_reason_of_a_failure(self):
+        text = "first\nno such wire\ngyre run: ending the 1 other rank\n-----\n"
+        self.assertEqual(measure.last_words(text), "no such wire")
+        with self.assertRaisesRegex(measure.Failed, "status 3: oh"):
+            measure.run(["sh", "-c", "echo oh; exit 3"], {}, 20)
+        with self.assertRaisesRegex(measure.Failed, "still running"):
+            measure.run(["sleep", "60"], {}, 0.1)
+
+    def test_every_peer_has_a_series_where_it_says_so(self):
+        for transport in ("shm", "tcp"):
+            for ranks in (2, 8):
+                job = libraries.Job(ranks, transport, 2)
+                for name in libraries.PEERS:
+                    found = list(libraries.peer_series("/build", "/place", name, job, True))
+                    self.assertTrue(found or (name, transport) == ("gloo", "shm"))
+                    labels = [series.setting for series in found]
+                    self.assertEqual(len(labels), len(set(labels)))
+
+
+class Whole(unittest.TestCase):
+    def test_gyre_alone_and_its_plot(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report, chart = os.path.join(folder, "a.json"), os.path.join(folder, "a.svg")
+            command = [sys.executable, f"{SOURCE}/bench/compare_host", "--build", BUILD]
+            command += ["--quick", "--peers", "none", "--sizes", "16,64K", "--rounds", "2"]
+            command += ["--collectives", "all_reduce,all_gather", "--transport", "shm,tcp"]
+            command += ["--seconds", "0.001", "--json", report]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("# all_gather, 2 ranks, tcp", done.stdout)
+            with open(report, encoding="utf-8") as file:
+                rows = json.load(file)["rows"]
+            # 16 bytes are too few to gather from two ranks.
+            self.assertEqual(len(rows), 2 * (2 + 1))
+            for row in rows:
+                self.assertEqual(set(row["libraries"]), set(results.OWN))
+                self.assertEqual(len(row["libraries"]["gyre"]["times_us"]), 2)
+            subprocess.run([f"{BUILD}/bin/gyre", "plot", report, "-o", chart], check=True)
+            with open(chart, encoding="utf-8") as file:
+                self.assertIn("all_gather, 2 ranks, tcp", file.read())
+
+
+if __name__ == "__main__":
+    unittest.main()
