@@ -54,7 +54,10 @@ Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
   opening.refuse = [raw = comm.get(), id](const Error& error) {
     return raw->refuse_to_open(id, error);
   };
-  opening.deliver = [out, comm] { *out = make_handle(comm); };
+  opening.deliver = [out, comm] {
+    // A group has given it out already, and the caller may have kept it.
+    if (*out == nullptr) *out = make_handle(comm);
+  };
   opening.discard = [out] {
     if (*out != nullptr) (void)retire_handle(*out);
     *out = nullptr;

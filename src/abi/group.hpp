@@ -24,7 +24,7 @@ struct Opening {
   std::function<Result<void>(const Error&)> refuse;
   // Called when a blocking opening failed: takes the handle back.
   std::function<void()> discard;
-  // Called when it succeeded, or when a non-blocking one was started.
+  // Called once: when it succeeded, or when a non-blocking one was started; in a group at once.
   std::function<void()> deliver;
 };
 Result<void> submit(Opening opening);

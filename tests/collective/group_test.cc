@@ -140,7 +140,9 @@ TEST(Group, InitRankOfAllRanksByOneThread) {
   for (int rank = 0; rank < kWorld; ++rank) {
     EXPECT_TRUE(ok(ncclCommInitRank(&comms[rank], kWorld, id, rank)));
   }
+  const std::vector<ncclComm_t> given(comms, comms + kWorld);
   ASSERT_TRUE(ok(ncclGroupEnd()));
+  EXPECT_EQ(std::vector<ncclComm_t>(comms, comms + kWorld), given) << "handles stay what they are";
   float values[kWorld] = {1, 2, 3, 4};
   ASSERT_TRUE(ok(ncclGroupStart()));
   for (int rank = 0; rank < kWorld; ++rank) EXPECT_TRUE(ok(sum(values[rank], comms[rank])));

@@ -168,8 +168,10 @@ TEST(PreMulSum, DeviceFactorIsReadInStreamOrder) {
 TEST(PreMulSum, RefusesOtherTypesAndDeadOperations) {
   with_ranks(1, [](ncclComm_t comm, int) {
     float factor = 2, data = 1;
-    ncclScalarResidence_t no_residence{};
-    std::memset(&no_residence, 7, 1);
+    // As a C program may: in C++ the enumeration has no such value.
+    const auto create_as_in_c =
+        reinterpret_cast<ncclResult_t (*)(ncclRedOp_t*, void*, ncclDataType_t, int, ncclComm_t)>(
+            &ncclRedOpCreatePreMulSum);
     ncclRedOp_t op{};
     ASSERT_TRUE(
         ok(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, ncclScalarHostImmediate, comm)));
@@ -186,8 +188,7 @@ TEST(PreMulSum, RefusesOtherTypesAndDeadOperations) {
               ncclInvalidArgument);
     EXPECT_EQ(ncclRedOpCreatePreMulSum(&op, &factor, ncclNumTypes, ncclScalarDevice, comm),
               ncclInvalidArgument);
-    EXPECT_EQ(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, no_residence, comm),
-              ncclInvalidArgument);
+    EXPECT_EQ(create_as_in_c(&op, &factor, ncclFloat32, 7, comm), ncclInvalidArgument);
     EXPECT_EQ(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, ncclScalarDevice, nullptr),
               ncclInvalidArgument);
   });

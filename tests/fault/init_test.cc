@@ -87,7 +87,7 @@ void expect_told(Ranks& ranks, int kib, const std::string& command, int* failure
   *failures += failed ? 1 : 0;
 }
 
-constexpr int kScarce[] = {64, 512, 2048, 6144, 8196, 8200, 8300, 9216, 12288, 20480};
+constexpr int kScarce[] = {0, 16, 64, 512, 2048, 6144, 8196, 8200, 8300, 9216, 12288, 20480};
 
 void fail_where_memory_ends(const Environment& environment, bool used_before) {
   Ranks ranks(4, environment);

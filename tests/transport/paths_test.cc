@@ -136,7 +136,7 @@ TEST(Paths, MemoryOfThePoolIsReadInPlaceByPeers) {
   received.bytes = 8192;
   received.kind = SlotKind::mapped;
   received.location = 4096;
-  received.reference.region = header.region;
+  received.reference.region = header.reference.region;
   const std::byte* in_place = world[1].link(0).locate(received);
   ASSERT_NE(in_place, nullptr);
   EXPECT_NE(in_place, memory + 4096) << "a mapping of its own";
