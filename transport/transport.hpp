@@ -73,13 +73,20 @@ class Link {
   std::uint64_t referred_until = 0;
 
   // Tries to fill `header` (kind, location, region) so that the peer reads `bytes` at `data` in
-  // place instead of through a slot. `moves_only`: the peer will copy, not reduce, them. The caller
-  // keeps the bytes unchanged until the slot was released. False: copy into the slot.
-  virtual bool refer(const std::byte* data, std::uint64_t bytes, bool moves_only,
-                     SlotHeader& header) {
-    (void)data, (void)bytes, (void)moves_only, (void)header;
+  // place instead of through a slot. `by_call`: a read that costs the peer system calls is worth
+  // it. The caller keeps the bytes unchanged until the slot was released. False: copy into the
+  // slot.
+  virtual bool refer(const std::byte* data, std::uint64_t bytes, bool by_call, SlotHeader& header) {
+    (void)data, (void)bytes, (void)by_call, (void)header;
     return false;
   }
+  // The same for memory of region_alloc(), whatever its size.
+  virtual bool refer_region(const std::byte* data, std::uint64_t bytes, SlotHeader& header) {
+    (void)data, (void)bytes, (void)header;
+    return false;
+  }
+  // Whether refer_region() may succeed.
+  virtual bool maps_regions() const { return false; }
 
   // Adds to a header that refer() filled where the peer may write its result of `bytes`, if it can.
   virtual void offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) {

@@ -69,6 +69,8 @@ Work Communicator::work_of(const Call& call, CallTag tag, std::uint64_t number) 
   work.reducing = reduces(call.kind);
   work.tag = tag;
   work.stamp = CallStamp::of(call.count, number);
+  work.by_call = call.kind == CallKind::all_gather || call.kind == CallKind::all_gather_v ||
+                 is_all_to_all(call) || is_message(call);
   return work;
 }
 

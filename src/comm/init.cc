@@ -278,6 +278,7 @@ void Communicator::make_executor() {
     }
   }
   config.slot_bytes = static_cast<std::uint64_t>(settings_.slot_bytes);
+  config.slots = static_cast<std::uint32_t>(settings_.slots);
   config.abort = &abort_;
   config.peers = watch_.get();
   config.bell = &*bell_;

@@ -26,7 +26,8 @@ RankExecutor::RankExecutor(Config config)
       operands_(config_.links.size() + 1),
       bells_(config_.links.size()),
       places_(config_.links.size()),
-      destinations_(2 * config_.links.size() + 1) {
+      destinations_(2 * config_.links.size() + 1),
+      outbox_(config_.slots, config_.slot_bytes, config_.links.size()) {
   for (Transport* transport : config_.transports) {
     if (transport->polls()) pollers_.push_back(transport);
   }
@@ -40,6 +41,7 @@ RankExecutor::RankExecutor(Config config)
   wiring_.bells = &bells_;
   wiring_.places = &places_;
   wiring_.destinations = &destinations_;
+  wiring_.outbox = &outbox_;
   wiring_.operands = operands_;
   wiring_.scratch = scratch_.data();
   wiring_.scratch_stride = scratch_stride_;

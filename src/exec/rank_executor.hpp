@@ -27,6 +27,7 @@ class RankExecutor {
     std::vector<Link*> links;            // by peer; the own entry is null
     std::vector<Transport*> transports;  // those that carry at least one link
     std::uint64_t slot_bytes = 0;        // largest slice
+    std::uint32_t slots = 0;             // of a lane
     AbortState* abort = nullptr;
     PeerWatch* peers = nullptr;
     const BellEnd* bell = nullptr;
@@ -76,6 +77,7 @@ class RankExecutor {
   DueBells bells_;
   Places places_;
   Destinations destinations_;
+  Outbox outbox_;
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
   Clock::time_point next_question_{};

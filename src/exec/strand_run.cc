@@ -13,6 +13,8 @@ namespace {
 
 // How much of the next slot is claimed while nothing is done to it: as much as a small message has.
 constexpr std::uint64_t kClaimedAhead = 1024;
+// From here on one copy for several peers is worth more than a copy near each.
+constexpr std::uint64_t kWorthSharing = 4096;
 
 }  // namespace
 
@@ -218,7 +220,8 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
 
 bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
                               const Wiring& wiring) const {
-  const bool moves_only = !work_.reducing || moved.target != nullptr;
+  // What was just written lies in this core's cache, where a peer's system call reads it slowly.
+  const bool by_call = work_.by_call && lasting == moved.source;
   bool referred = false;
   for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
@@ -231,15 +234,41 @@ bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
     } else if (wiring.places->at(peer) != nullptr) {
       header.kind = SlotKind::placed;
     } else if (lasting != nullptr && work_.by_reference &&
-               link.refer(lasting, moved.bytes, moves_only, header)) {
+               link.refer(lasting, moved.bytes, by_call, header)) {
       if (moved.offer != nullptr) link.offer(moved.offer, moved.bytes, header);
+      link.referred_until = link.send.position() + 1;
       referred = true;
     } else {
       header.kind = SlotKind::staged;
-      wiring.destinations->add(link.send.slot(), Destinations::How::to_peer);
     }
   }
+  if (moved.bytes >= kWorthSharing && moved.step.send.count > 1) share_copies(moved, wiring);
+  for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
+    LaneSender& lane = wiring.link(peer).send;
+    if (lane.header().kind != SlotKind::staged) continue;
+    wiring.destinations->add(lane.slot(), Destinations::How::to_peer);
+  }
   return referred;
+}
+
+void StrandRun::share_copies(const Moved& moved, const Wiring& wiring) const {
+  const auto peers = peers_of(moved.step.send, wiring.rank, wiring.world());
+  const auto may_share = [&](std::uint32_t peer) {
+    const Link& link = wiring.link(peer);
+    return link.send.header().kind == SlotKind::staged && link.maps_regions();
+  };
+  int sharing = 0;
+  for (const std::uint32_t peer : peers) sharing += may_share(peer) ? 1 : 0;
+  std::byte* slot = sharing > 1 ? wiring.outbox->take() : nullptr;
+  if (slot == nullptr) return;
+  bool used = false;
+  for (const std::uint32_t peer : peers) {
+    Link& link = wiring.link(peer);
+    if (!may_share(peer) || !link.refer_region(slot, moved.bytes, link.send.header())) continue;
+    wiring.outbox->sent(link);
+    used = true;
+  }
+  if (used) wiring.destinations->add(slot, Destinations::How::to_peer);
 }
 
 void StrandRun::post_sends(const Moved& moved, const std::byte* value, const Wiring& wiring) const {
@@ -249,7 +278,6 @@ void StrandRun::post_sends(const Moved& moved, const std::byte* value, const Wir
     if (header.kind == SlotKind::inlined && moved.bytes > 0) {
       std::memcpy(header.inline_data, value, moved.bytes);
     }
-    if (header.by_reference()) link.referred_until = link.send.position() + 1;
     link.send.post();
     if (header.kind == SlotKind::staged) {
       claim_lines(link.send.slot(), std::min(moved.bytes, kClaimedAhead));

@@ -13,6 +13,7 @@
 #include "base/status.hpp"
 #include "exec/destinations.hpp"
 #include "exec/due_bells.hpp"
+#include "exec/outbox.hpp"
 #include "exec/places.hpp"
 #include "kernels/host/reduce.hpp"
 #include "schedule/call.hpp"
@@ -30,6 +31,7 @@ struct Wiring {
   DueBells* bells = nullptr;
   Places* places = nullptr;
   Destinations* destinations = nullptr;
+  Outbox* outbox = nullptr;
   std::span<const std::byte*> operands;  // world entries, for the fold
   std::byte* scratch = nullptr;          // world * scratch_stride bytes
   std::uint64_t scratch_stride = 0;
@@ -49,8 +51,10 @@ struct Work {
   Layout output_layout;
   Fold fold;                 // type, op, scale, ranks; local and finish are set per step
   bool by_reference = true;  // whether slots may point into the user's buffers
-  bool streams = false;      // whether the result is written past the caches
-  bool reducing = false;     // a reducing collective: single operands may still need scaling
+  // Whether peers read ordinary memory by system calls: worth it where all ranks receive at once.
+  bool by_call = false;
+  bool streams = false;   // whether the result is written past the caches
+  bool reducing = false;  // a reducing collective: single operands may still need scaling
   CallTag tag;
   CallStamp stamp;  // like the tag checked against the peers'
 };
@@ -97,6 +101,8 @@ class StrandRun {
   // Decides how the value travels to each peer. `lasting`: where it lies until the end of the call,
   // or null. Whether any peer will read it there.
   bool prepare_sends(const Moved& moved, const std::byte* lasting, const Wiring& wiring) const;
+  // What would be copied into the slots of several peers goes into one slot for all of them.
+  void share_copies(const Moved& moved, const Wiring& wiring) const;
   void post_sends(const Moved& moved, const std::byte* value, const Wiring& wiring) const;
   void add_results(const Moved& moved, std::span<const std::byte* const> sources, bool referred,
                    const Wiring& wiring) const;

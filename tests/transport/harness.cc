@@ -165,7 +165,7 @@ bool Node::drive(const std::function<bool()>& done, Deadline deadline) {
   }
 }
 
-bool Node::send(int peer, const std::byte* data, std::uint64_t bytes, bool refer, bool moves_only) {
+bool Node::send(int peer, const std::byte* data, std::uint64_t bytes, bool refer, bool by_call) {
   Link& to = link(peer);
   if (!drive([&] { return to.send.has_credit(); })) return false;
   SlotHeader& header = to.send.header();
@@ -175,7 +175,7 @@ bool Node::send(int peer, const std::byte* data, std::uint64_t bytes, bool refer
   if (bytes <= kInlineBytes) {
     header.kind = SlotKind::inlined;
     if (bytes > 0) std::memcpy(header.inline_data, data, bytes);
-  } else if (!refer || !to.refer(data, bytes, moves_only, header)) {
+  } else if (!refer || !to.refer(data, bytes, by_call, header)) {
     header.kind = SlotKind::staged;
     std::memcpy(to.send.slot(), data, bytes);
   }

@@ -54,7 +54,7 @@ struct Node {
   bool drive(const std::function<bool()>& done, Deadline deadline = Deadline::after(kHang));
   // Posts one slot with this payload, as soon as there is room. `refer`: try by reference first.
   bool send(int peer, const std::byte* data, std::uint64_t bytes, bool refer = false,
-            bool moves_only = true);
+            bool by_call = true);
   // Takes one slot out, as soon as there is one.
   bool receive(int peer, std::vector<std::byte>& payload, SlotHeader* header = nullptr);
   Link& link(int peer) { return *transport->link(peer); }

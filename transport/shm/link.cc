@@ -32,18 +32,19 @@ ShmLink::ShmLink(int peer, Joined joined, std::shared_ptr<Channel> channel, Lane
   peer_bell = {reinterpret_cast<BellWord*>(joined_.bell.data()), joined_.event.get()};
 }
 
-bool ShmLink::refer(const std::byte* data, std::uint64_t bytes, bool moves_only,
-                    SlotHeader& header) {
-  if (rules_.regions && bytes >= rules_.region_bytes) {
-    const auto region = region_find(data, bytes);
-    if (region && handed_over(region->id, region->bytes)) {
-      header.kind = SlotKind::mapped;
-      header.location = region->offset;
-      header.reference = {.region = region->id};
-      return true;
-    }
-  }
-  if (rules_.address && bytes >= rules_.address_bytes && (moves_only || !rules_.only_moves)) {
+bool ShmLink::refer_region(const std::byte* data, std::uint64_t bytes, SlotHeader& header) {
+  if (!rules_.regions) return false;
+  const auto region = region_find(data, bytes);
+  if (!region || !handed_over(region->id, region->bytes)) return false;
+  header.kind = SlotKind::mapped;
+  header.location = region->offset;
+  header.reference = {.region = region->id};
+  return true;
+}
+
+bool ShmLink::refer(const std::byte* data, std::uint64_t bytes, bool by_call, SlotHeader& header) {
+  if (bytes >= rules_.region_bytes && refer_region(data, bytes, header)) return true;
+  if (rules_.address && bytes >= rules_.address_bytes && (by_call || rules_.always_address)) {
     header.kind = SlotKind::address;
     header.location = reinterpret_cast<std::uint64_t>(data);
     header.reference = {};

@@ -14,7 +14,7 @@ namespace gyre::shm {
 struct ReferRules {
   bool regions = true;              // memory of ncclMemAlloc
   bool address = false;             // GYRE_CMA, and the peer has proved that it can
-  bool only_moves = true;           // by address only what is copied, not reduced
+  bool always_address = false;      // by address also where it is not worth the system calls
   std::uint64_t region_bytes = 0;   // smallest payload sent as a part of a region
   std::uint64_t address_bytes = 0;  // smallest payload sent by address
 };
@@ -24,8 +24,9 @@ class ShmLink final : public Link {
   ShmLink(int peer, Joined joined, std::shared_ptr<Channel> channel, LaneView in, ReferRules rules,
           const AbortState* abort);
 
-  bool refer(const std::byte* data, std::uint64_t bytes, bool moves_only,
-             SlotHeader& header) override;
+  bool refer(const std::byte* data, std::uint64_t bytes, bool by_call, SlotHeader& header) override;
+  bool refer_region(const std::byte* data, std::uint64_t bytes, SlotHeader& header) override;
+  bool maps_regions() const override { return rules_.regions; }
   void offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) override;
   std::byte* place(const SlotHeader& header) override;
   const std::byte* locate(const SlotHeader& header) const override;

@@ -135,7 +135,7 @@ shm::ReferRules ShmTransport::rules(const shm::Joined& joined) const {
   rules.regions = !settings.p2p_disable;
   rules.region_bytes = smallest;
   rules.address = joined.peer_reads_address;
-  rules.only_moves = !always;
+  rules.always_address = always;
   rules.address_bytes = always ? smallest : std::max(smallest, kLeastAutomaticAddressBytes);
   return rules;
 }

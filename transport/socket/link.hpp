@@ -22,8 +22,7 @@ class SocketLink final : public Link {
              LaneView out, LaneView in, std::uint64_t refer_from);
 
   // Large payloads are sent from where they lie.
-  bool refer(const std::byte* data, std::uint64_t bytes, bool moves_only,
-             SlotHeader& header) override;
+  bool refer(const std::byte* data, std::uint64_t bytes, bool by_call, SlotHeader& header) override;
 
   int peer() const { return peer_; }
 
