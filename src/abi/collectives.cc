@@ -111,18 +111,19 @@ ncclResult_t gyre_ncclGroupSimulateEnd(ncclSimInfo_t* info) {
 GYRE_EXPORTS(ncclRedOpCreatePreMulSum);
 ncclResult_t gyre_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
                                            ncclScalarResidence_t residence, ncclComm_t comm) {
+  // From C it may be any number, which an enumeration of C++ cannot hold.
+  const int place = residence;
   return guarded("ncclRedOpCreatePreMulSum", [&]() -> Result<void> {
     if (op == nullptr || scalar == nullptr) {
       return Error{Status::invalid_argument, "op or scalar is NULL"};
     }
-    if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate) {
-      return Error{Status::invalid_argument,
-                   fmt::format("residence {} does not exist", static_cast<int>(residence))};
+    if (place != ncclScalarDevice && place != ncclScalarHostImmediate) {
+      return Error{Status::invalid_argument, fmt::format("residence {} does not exist", place)};
     }
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
     GYRE_TRY_ASSIGN(const DataType element, type_of(type));
     *op = static_cast<ncclRedOp_t>(
-        live->user_ops().create(scalar, element, residence == ncclScalarDevice));
+        live->user_ops().create(scalar, element, place == ncclScalarDevice));
     return {};
   });
 }

@@ -175,7 +175,11 @@ Outcome Puppet::make_and_use(std::size_t count) {
 // Communicators made, used and destroyed; what they need must not grow after the first rounds.
 Outcome Puppet::rounds_of_life(int rounds, std::size_t count, bool with_split) {
   constexpr int kWarmUp = 50;
-  constexpr std::size_t kNoiseKib = 4096;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr std::size_t kNoiseKib = 64 << 10;  // they keep what was freed, and shadows of it
+#else
+  constexpr std::size_t kNoiseKib = 4 << 10;
+#endif
   Usage before;
   for (int i = 0; i < rounds; ++i) {
     if (i == std::min(kWarmUp, rounds / 2)) before = usage();
