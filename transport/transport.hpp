@@ -98,6 +98,9 @@ class Link {
     return nullptr;
   }
 
+  // Whether what locate() gives of the peer's memory is mapped only as long as the peer keeps it.
+  virtual bool shares_process() const { return false; }
+
   // Where the payload of a received slot can be read, or null if it must be fetched (or is not
   // mapped yet: fetch() waits for that). Checks everything the peer wrote against bounds.
   virtual const std::byte* locate(const SlotHeader& header) const {

@@ -101,7 +101,6 @@ void Communicator::compose_collective(const Call& call, std::size_t& used) {
     return launch.restart(call.input, call.output, CallStamp::of(call.count, collectives_));
   }
   launch.clear();
-  launch.recipe = planned.number;
   Work work = work_of(call, CallTag::of(call), collectives_);
   work.program = planned.program;
   work.tiles = planned.plan.tiles;
@@ -116,6 +115,7 @@ void Communicator::compose_collective(const Call& call, std::size_t& used) {
     launch.open_chain();
     launch.add(work);
   }
+  launch.recipe = planned.number;  // last: it may have been left half made
 }
 
 void Communicator::add_message(const Call& message, CallTag tag, std::uint64_t number,

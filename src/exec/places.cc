@@ -2,14 +2,16 @@
 
 namespace gyre {
 
-bool Places::claim(const ResolvedStep& step, std::uint32_t rank, std::span<Link* const> links) {
+bool Places::claim(const ResolvedStep& step, bool results, std::uint32_t rank,
+                   std::span<Link* const> links) {
   const auto world = static_cast<std::uint32_t>(links.size());
   for (const std::uint32_t peer : peers_of(step.receive, rank, world)) {
     Link& link = *links[peer];
     const SlotHeader& header = link.receive.header();
-    if (!header.offers() || !step.send.covers(peer, world)) continue;
-    std::byte* place = link.place(header);
-    if (place == nullptr) continue;
+    if (!header.by_reference()) continue;
+    const bool offered = results && header.offers() && step.send.covers(peer, world);
+    std::byte* place = offered ? link.place(header) : nullptr;
+    if (place == nullptr && !link.shares_process()) continue;
     if (!link.receive.claim()) {
       release(links);
       clear();

@@ -18,7 +18,7 @@ constexpr milliseconds kIndirectLossPatience{1000};
 // again at this interval; peers that are merely late answer and cost nothing.
 constexpr milliseconds kQuietBeforeQuestion{500};
 constexpr milliseconds kQuestionInterval{2000};
-constexpr milliseconds kLastWritePatience{500};
+constexpr milliseconds kAtWorkPatience{500};
 }  // namespace
 
 RankExecutor::RankExecutor(Config config)
@@ -73,13 +73,13 @@ void RankExecutor::revoke_references() {
   for (Link* link : config_.links) {
     if (link != nullptr && !link->send.taken(link->referred_until)) link->send.revoke_references();
   }
-  await_last_writes();
+  await_peers_at_work();
 }
 
-// A peer that writes into this rank's buffer at this moment is done within a slice's time, unless
-// it is stopped or dead.
-void RankExecutor::await_last_writes() const {
-  const Deadline deadline = Deadline::after(kLastWritePatience);
+// A peer that works on this rank's memory at this moment is done within a slice's time, unless it
+// is stopped or dead.
+void RankExecutor::await_peers_at_work() const {
+  const Deadline deadline = Deadline::after(kAtWorkPatience);
   for (std::size_t index = 0; index < config_.links.size(); ++index) {
     const Link* link = config_.links[index];
     const int peer = static_cast<int>(index);
@@ -87,8 +87,9 @@ void RankExecutor::await_last_writes() const {
     while (link->send.peer_at_work() && !config_.peers->lanes_ended(peer)) {
       if (deadline.expired()) {
         log_warn(
-            "{} stopped while it wrote a result into rank {}'s buffer, and may still change "
-            "it when it goes on",
+            "{} stopped while it worked on rank {}'s memory, and may still read or change it when "
+            "it "
+            "goes on",
             config_.peers->name(peer), config_.rank);
         return;
       }

@@ -68,7 +68,7 @@ class RankExecutor {
  private:
   Result<bool> sweep_chains(Launch& launch, bool& done);
   bool references_taken();
-  void await_last_writes() const;
+  void await_peers_at_work() const;
   bool flushed() const;
 
   Config config_;

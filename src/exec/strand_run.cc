@@ -168,7 +168,7 @@ void StrandRun::add_results(const Moved& moved, std::span<const std::byte* const
   }
   for (const std::uint32_t peer : wiring.places->peers()) {
     std::byte* place = wiring.places->at(peer);
-    wiring.destinations->add(place, how(place));
+    if (place != nullptr) wiring.destinations->add(place, how(place));
   }
 }
 
@@ -181,8 +181,8 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   const bool small = moved.bytes <= kInlineBytes;
   wiring.destinations->clear();
   wiring.places->clear();
-  if (folds && moved.target != nullptr && !small &&
-      !wiring.places->claim(moved.step, wiring.rank, wiring.links)) {
+  const bool shares_results = folds && moved.target != nullptr && !small;
+  if (!small && !wiring.places->claim(moved.step, shares_results, wiring.rank, wiring.links)) {
     return false;
   }
   // A value that is stored lies in the output afterwards; one that is only passed on, where it was;

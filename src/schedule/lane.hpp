@@ -17,6 +17,7 @@
 // peer wrote ever bounds a loop or an access without a check.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -131,16 +132,16 @@ class LaneSender {
   std::byte* slot() const { return view_.data + index_ * view_.slot_bytes; }
   // Takes back what was sent by reference and not yet taken, because its memory is about to change
   // (the call failed and returns to its user). A receiver that reads such a slot sees it by
-  // LaneReceiver::still_there(): the exchange is ordered before every later change of the memory.
-  // One that writes must be waited for.
+  // LaneReceiver::still_there(): the mark is ordered before every later change of the memory. One
+  // that writes must be waited for. Marked in one go, so that no claim slips in between.
   void revoke_references() {
-    for (std::uint64_t p = view_.credit->head.load(std::memory_order_acquire); p < position_; ++p) {
+    const std::uint64_t oldest = position_ - std::min<std::uint64_t>(position_, view_.slots);
+    const std::uint64_t head = view_.credit->head.load(std::memory_order_acquire);
+    for (std::uint64_t p = std::max(head, oldest); p < position_; ++p) {
       SlotHeader& header = view_.header(p);
       if (!header.by_reference()) continue;
-      std::uint64_t expected = (p + 1) | kAtWork;
-      if (!header.sequence.compare_exchange_strong(expected, expected | kRevoked)) {
-        header.sequence.exchange(0, std::memory_order_seq_cst);
-      }
+      const bool at_work = (header.sequence.fetch_or(kRevoked) & kAtWork) != 0;
+      if (!at_work) header.sequence.store(0, std::memory_order_release);
     }
   }
   // Whether the receiver still writes where a slot that was taken back offered.

@@ -52,6 +52,8 @@ class DirectLink final : public Link {
     return reinterpret_cast<std::byte*>(header.reference.place_location);
   }
 
+  bool shares_process() const override { return true; }
+
   const std::byte* locate(const SlotHeader& header) const override {
     if (header.kind != SlotKind::address) return Link::locate(header);
     // Mark first, then look whether the sender is leaving; it does the opposite, so that one of

@@ -49,6 +49,8 @@ Result<bool> Relay::pump_in(Policy& policy) {
     } else {
       GYRE_TRY(inner_->fetch(*header, into));
     }
+    // The sender may have taken it back, to change it, while it was copied.
+    if (header->by_reference() && !inner_->receive.still_there()) break;
     policy.on_receive(peer_, in_.position(), copy);
     in_.post();
     inner_->receive.release();

@@ -61,10 +61,12 @@ void ShmLink::offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) {
   header.reference.place_location = region->offset;
 }
 
-// A region that is not known yet is on its way; the result then goes as usual.
+// A region that is not known yet is on its way; the result then goes as usual. Nothing is renewed
+// here: what locate() gave for the same step must stay mapped although the peer gives it up.
 std::byte* ShmLink::place(const SlotHeader& header) {
   if (header.kind != SlotKind::mapped || header.reference.place_region == 0) return nullptr;
-  return in_region(header.reference.place_region, header.reference.place_location, header.bytes);
+  return in_known_region(header.reference.place_region, header.reference.place_location,
+                         header.bytes);
 }
 
 bool ShmLink::handed_over(std::uint64_t region, std::uint64_t bytes) {
@@ -95,8 +97,14 @@ bool ShmLink::knows(std::uint64_t region) const {
 
 std::byte* ShmLink::in_region(std::uint64_t region, std::uint64_t offset,
                               std::uint64_t bytes) const {
-  if (!knows(region)) return nullptr;
-  const Mapping& memory = *regions_.find(region)->second;
+  return knows(region) ? in_known_region(region, offset, bytes) : nullptr;
+}
+
+std::byte* ShmLink::in_known_region(std::uint64_t region, std::uint64_t offset,
+                                    std::uint64_t bytes) const {
+  const auto found = regions_.find(region);
+  if (found == regions_.end()) return nullptr;
+  const Mapping& memory = *found->second;
   if (offset > memory.size() || bytes > memory.size() - offset) return nullptr;
   return memory.data() + offset;
 }

@@ -36,6 +36,7 @@ class ShmLink final : public Link {
 
  private:
   std::byte* in_region(std::uint64_t region, std::uint64_t offset, std::uint64_t bytes) const;
+  std::byte* in_known_region(std::uint64_t region, std::uint64_t offset, std::uint64_t bytes) const;
   bool knows(std::uint64_t region) const;
   bool handed_over(std::uint64_t region, std::uint64_t bytes);
   Result<void> await_region(std::uint64_t region);
