@@ -1,7 +1,6 @@
 #include "bench/harness/memory.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -81,11 +80,14 @@ std::string amount_text(std::int64_t bytes) {
 
 std::int64_t available_bytes() { return std::min(available_of_machine(), available_of_cgroup()); }
 
-std::int64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::int64_t total = 0;
-  std::int64_t resident = 0;
-  return file >> total >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
+std::int64_t own_bytes() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  std::int64_t sum = 0;
+  for (std::string name; file >> name;) {
+    std::int64_t kib = 0;
+    if ((name == "Pss_Anon:" || name == "Pss_Shmem:") && file >> kib) sum += kib * 1024;
+  }
+  return sum;
 }
 
 std::size_t buffer_limit(ProcessGroup& group, const Layout& layout,

@@ -15,8 +15,9 @@ namespace gyre::bench {
 std::size_t buffer_limit(ProcessGroup& group, const Layout& layout,
                          const std::vector<gyreDeviceInfo>& infos, bool check);
 
-// Bytes of this process in memory; 0 if unknown.
-std::int64_t resident_bytes();
+// Bytes of memory that this process takes: its own, and its share of what it shares with others, so
+// that the sum over processes is what the machine gives. 0 if unknown.
+std::int64_t own_bytes();
 
 // Bytes that this process may still take: free memory of the machine or of its control group.
 std::int64_t available_bytes();

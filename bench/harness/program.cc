@@ -162,12 +162,12 @@ void Program::connect() {
   id_ = share_unique_id(*group_, layout_, library_);
   team_ = std::make_unique<Team>(*group_, options_.threads);
   totals_.resize(static_cast<std::size_t>(options_.threads));
-  const std::int64_t before = resident_bytes();
+  const std::int64_t before = own_bytes();
   if (!options_.parallel_init) {
     create_communicators(library_, ranks_, id_, layout_, options_, collective_);
     create_buffers(library_, ranks_, options_);
   }
-  memory_.initialization = std::max<std::int64_t>(0, resident_bytes() - before);
+  memory_.initialization = std::max<std::int64_t>(0, own_bytes() - before);
   print(header_text(options_));
 }
 
@@ -186,7 +186,7 @@ Totals Program::measure_thread(int thread) {
 }
 
 void Program::measure() {
-  const std::int64_t before = resident_bytes();
+  const std::int64_t before = own_bytes();
   std::vector<std::thread> threads;
   for (int thread = 1; thread < options_.threads; ++thread) {
     threads.emplace_back([this, thread] {
@@ -197,7 +197,7 @@ void Program::measure() {
   for (std::thread& thread : threads) thread.join();
   const auto copies = options_.check > 0 ? 3 : 2;
   memory_.buffers = static_cast<std::int64_t>(options_.max_bytes) * copies * layout_.ranks_here();
-  memory_.collective = std::max<std::int64_t>(0, resident_bytes() - before - memory_.buffers);
+  memory_.collective = std::max<std::int64_t>(0, own_bytes() - before - memory_.buffers);
   group_->barrier();
   tear_down();
 }

@@ -15,12 +15,24 @@ struct Group {
   std::vector<Share> shares;
   std::vector<Opening> openings;
   std::vector<Derivation> derivations;
+  std::vector<std::vector<Call>> spare;  // the memory of earlier groups' calls
 
   void clear() {
     error.reset();
     derivations.clear();
-    shares.clear();
     openings.clear();
+    for (Share& share : shares) {
+      share.calls.clear();
+      if (spare.size() < spare.capacity()) spare.push_back(std::move(share.calls));
+    }
+    shares.clear();
+  }
+  std::vector<Call> no_calls() {
+    spare.reserve(shares.size() + 1);
+    if (spare.empty()) return {};
+    std::vector<Call> calls = std::move(spare.back());
+    spare.pop_back();
+    return calls;
   }
 };
 
@@ -119,7 +131,8 @@ void add_to_share(std::shared_ptr<Communicator> comm, const Call& call, HostStre
   const auto found = std::find_if(group.shares.begin(), group.shares.end(),
                                   [&](const Share& share) { return share.comm == comm; });
   if (found == group.shares.end()) {
-    group.shares.push_back({.comm = std::move(comm), .calls = {call}, .stream = stream});
+    group.shares.push_back({.comm = std::move(comm), .calls = group.no_calls(), .stream = stream});
+    group.shares.back().calls.push_back(call);
     return;
   }
   found->calls.push_back(call);
@@ -129,6 +142,23 @@ void add_to_share(std::shared_ptr<Communicator> comm, const Call& call, HostStre
   } else if (stream != nullptr && stream != found->stream) {
     found->joined.push_back(stream);
   }
+}
+
+void discard_openings() {
+  for (const Opening& opening : group.openings) opening.discard();
+}
+
+// What the outermost end does with the group.
+Result<void> issue_group() {
+  Result<void> fit = group.error ? *std::move(group.error) : check_mix(group);
+  if (!fit) {
+    discard_openings();
+    return fit;
+  }
+  if (!group.openings.empty() || !group.derivations.empty()) {
+    return open_all(std::move(group.openings), std::move(group.derivations));
+  }
+  return issue(group.shares);
 }
 
 }  // namespace
@@ -144,7 +174,7 @@ Result<void> submit(std::shared_ptr<Communicator> comm, const Call& call, void* 
   if (queue == nullptr && comm->options().blocking) return run_now(*comm, call);
   std::vector<Share> shares;
   shares.push_back({.comm = std::move(comm), .calls = {call}, .stream = queue});
-  return issue(std::move(shares));
+  return issue(shares);
 }
 
 Result<void> submit(Opening opening) {
@@ -172,22 +202,9 @@ Result<void> group_end() {
                  "not in a group call (ncclGroupEnd without ncclGroupStart)"};
   }
   if (--group.depth > 0) return {};
-  Group work = std::move(group);
+  Result<void> result = contained("ending a group", issue_group);
   group.clear();
-  if (work.error) {
-    for (const Opening& opening : work.openings) opening.discard();
-    return *std::move(work.error);
-  }
-  Result<void> mix = check_mix(work);
-  if (!mix) {
-    for (const Opening& opening : work.openings) opening.discard();
-    return mix;
-  }
-  if (!work.openings.empty() || !work.derivations.empty()) {
-    return open_all(std::move(work.openings), std::move(work.derivations));
-  }
-  if (!work.shares.empty()) return issue(std::move(work.shares));
-  return {};
+  return result;
 }
 
 Result<void> group_drop() {
@@ -195,7 +212,7 @@ Result<void> group_drop() {
     return Error{Status::invalid_usage, "not in a group call"};
   }
   if (--group.depth == 0) {
-    for (const Opening& opening : group.openings) opening.discard();
+    discard_openings();
     group.clear();
   }
   return {};

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <vector>
 
 namespace gyre {
 namespace {
@@ -81,17 +80,19 @@ void BellEnd::drain() const {
   [[maybe_unused]] const auto got = ::read(event_.get(), &count, sizeof count);
 }
 
-void sleep_on(std::span<const BellEnd* const> bells, std::span<pollfd> fds, milliseconds cap) {
-  std::vector<pollfd> all(fds.begin(), fds.end());
-  for (const BellEnd* bell : bells) all.push_back({bell->event_fd(), POLLIN, 0});
-  const int ready = ::poll(all.data(), all.size(), static_cast<int>(cap.count()));
-  for (std::size_t i = 0; i < fds.size(); ++i)
-    fds[i].revents = ready > 0 ? all[i].revents : short{0};
+void sleep_on(std::span<const BellEnd* const> bells, std::vector<pollfd>& fds, milliseconds cap) {
+  const std::size_t own = fds.size();
+  for (const BellEnd* bell : bells) fds.push_back({bell->event_fd(), POLLIN, 0});
+  const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(cap.count()));
+  if (ready <= 0) {
+    for (pollfd& entry : fds) entry.revents = 0;
+  }
   for (std::size_t i = 0; i < bells.size(); ++i) {
     bells[i]->cancel();
     // A ring between prepare and here may still be on its way; a spurious wake later is harmless.
-    if (ready > 0 && all[fds.size() + i].revents != 0) bells[i]->drain();
+    if (fds[own + i].revents != 0) bells[i]->drain();
   }
+  fds.resize(own);
 }
 
 }  // namespace gyre

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
@@ -65,7 +66,8 @@ class BellEnd {
 };
 
 // Sleeps on several bells and descriptors at once. Every bell was prepared with
-// with_descriptors = true. `fds` are the caller's sockets; revents are filled in.
-void sleep_on(std::span<const BellEnd* const> bells, std::span<pollfd> fds, milliseconds cap);
+// with_descriptors = true. `fds` are the caller's sockets; revents are filled in. The bells join
+// them meanwhile: no allocation if there is room for as many more.
+void sleep_on(std::span<const BellEnd* const> bells, std::vector<pollfd>& fds, milliseconds cap);
 
 }  // namespace gyre

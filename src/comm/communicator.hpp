@@ -147,6 +147,8 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   void compose_collective(const Call& call, std::size_t& used);
   void compose_all_to_all_v(const Call& call, Launch& launch);
   Result<void> compose_messages(std::span<const Call> calls, Launch& launch);
+  Result<void> compose_messages_to_self(std::span<const Call* const> sends,
+                                        std::span<const Call* const> receives, Launch& launch);
   void compose_agreement(const Call& call, Launch& launch);
   void count_collective(const Call& call);
   void add_message(const Call& message, CallTag tag, std::uint64_t number, Launch& launch);
@@ -183,10 +185,10 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::unique_ptr<RankExecutor> executor_;
   PlanFacts plan_facts_;
 
-  Gate running_;  // entered while a call runs; guards launches_, programs_, planned_ and what it
-                  // uses
+  Gate running_;  // entered while a call runs; guards what follows
   std::vector<Launch> launches_;
-  std::vector<Mapping> aside_;  // inputs of all-to-alls in place; kept from call to call
+  std::vector<const Call*> messages_;  // of the group being composed; kept for its memory
+  std::vector<Mapping> aside_;         // inputs of all-to-alls in place; kept from call to call
   std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
   PlannedCall planned_;  // the latest: most programs repeat themselves
 

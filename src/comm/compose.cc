@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "comm/communicator.hpp"
@@ -120,10 +119,8 @@ void Communicator::compose_collective(const Call& call, std::size_t& used) {
 
 void Communicator::add_message(const Call& message, CallTag tag, std::uint64_t number,
                                Launch& launch) {
-  launch.programs.push_back(
-      build_program(message.kind, Algorithm::pairwise, rank_, world_, message.root));
   Work work = work_of(message, tag, number);
-  work.program = &launch.programs.back();
+  work.program = &program_for(message, Algorithm::pairwise);
   work.input_layout = work.output_layout =
       one_block(message.count, largest_slice(message.type, plan_facts_.slot_bytes));
   work.tiles = work.input_layout.tiles();
@@ -132,10 +129,10 @@ void Communicator::add_message(const Call& message, CallTag tag, std::uint64_t n
 
 void Communicator::add_self_copy(const Call& send, const Call& receive, Launch& launch) {
   if (send.count == 0) return;
-  launch.programs.push_back(build_program(CallKind::all_gather, Algorithm::pairwise, 0, 1, 0));
+  static const Program kCopy = build_program(CallKind::all_gather, Algorithm::pairwise, 0, 1, 0);
   Work work = work_of(send, CallTag::of(send), kNoNumber);
   work.output = receive.output;
-  work.program = &launch.programs.back();
+  work.program = &kCopy;
   work.input_layout = work.output_layout =
       one_block(send.count, largest_slice(send.type, plan_facts_.slot_bytes));
   work.tiles = work.input_layout.tiles();
@@ -145,35 +142,47 @@ void Communicator::add_self_copy(const Call& send, const Call& receive, Launch& 
 
 // Messages between one pair of ranks, in one direction, run in order; everything else side by side.
 Result<void> Communicator::compose_messages(std::span<const Call> calls, Launch& launch) {
-  std::deque<const Call*> sends_to_self;
-  std::deque<const Call*> receives_from_self;
-  for (const CallKind kind : {CallKind::send, CallKind::receive}) {
-    std::vector<std::vector<const Call*>> by_peer(static_cast<std::size_t>(world_));
-    for (const Call& call : calls) {
-      if (call.kind != kind) continue;
-      if (call.root == rank_) {
-        (kind == CallKind::send ? sends_to_self : receives_from_self).push_back(&call);
-      } else {
-        by_peer[static_cast<std::size_t>(call.root)].push_back(&call);
-      }
+  messages_.clear();
+  for (const Call& call : calls) {
+    if (is_message(call)) messages_.push_back(&call);
+  }
+  // Equal ones stay in issue order: they lie so in memory.
+  std::sort(messages_.begin(), messages_.end(), [](const Call* one, const Call* other) {
+    return std::tuple(one->kind, one->root, one) < std::tuple(other->kind, other->root, other);
+  });
+  std::span<const Call* const> sends_to_self;
+  std::span<const Call* const> receives_from_self;
+  for (std::span<const Call* const> rest = messages_; !rest.empty();) {
+    const Call& first = *rest.front();
+    const auto end = std::find_if(rest.begin(), rest.end(), [&](const Call* call) {
+      return call->kind != first.kind || call->root != first.root;
+    });
+    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    rest = rest.subspan(alike.size());
+    if (first.root == rank_) {
+      (first.kind == CallKind::send ? sends_to_self : receives_from_self) = alike;
+      continue;
     }
-    for (const auto& messages : by_peer) {
-      if (messages.empty()) continue;
-      launch.open_chain();
-      for (const Call* message : messages) {
-        add_message(*message, CallTag::of(*message), kNoNumber, launch);
-      }
+    launch.open_chain();
+    for (const Call* message : alike) {
+      add_message(*message, CallTag::of(*message), kNoNumber, launch);
     }
   }
-  if (sends_to_self.size() != receives_from_self.size()) {
+  return compose_messages_to_self(sends_to_self, receives_from_self, launch);
+}
+
+Result<void> Communicator::compose_messages_to_self(std::span<const Call* const> sends,
+                                                    std::span<const Call* const> receives,
+                                                    Launch& launch) {
+  if (sends.size() != receives.size()) {
     return Error{Status::invalid_usage,
                  fmt::format("rank {} has {} sends to itself and {} receives from itself in one "
                              "group; each needs its match in the same group",
-                             rank_, sends_to_self.size(), receives_from_self.size())};
+                             rank_, sends.size(), receives.size())};
   }
-  for (std::size_t i = 0; i < sends_to_self.size(); ++i) {
-    const Call& send = *sends_to_self[i];
-    const Call& receive = *receives_from_self[i];
+  for (std::size_t i = 0; i < sends.size(); ++i) {
+    const Call& send = *sends[i];
+    const Call& receive = *receives[i];
     if (send.count != receive.count || send.type != receive.type) {
       return Error{
           Status::invalid_usage,

@@ -10,70 +10,64 @@
 namespace gyre {
 namespace {
 
-// The shares that one thread drives together, with their turns.
-struct Batch {
-  std::vector<Share> shares;
-  std::vector<std::uint64_t> turns;
+// Shares that one thread drives together.
+using Batch = std::vector<Share>;
 
-  // Every turn that was taken comes and goes, whatever happens to the calls: by run(), or by
-  // give_up() if run() will never be called.
-  void take_turns();
-  Result<void> run();
-  void give_up();
-
- private:
-  Result<void> run_in_turn();
-  void end_turns();
-};
-
-Result<void> Batch::run() {
-  for (std::size_t i = 0; i < shares.size(); ++i) shares[i].comm->turns().wait(turns[i]);
-  Result<void> result = contained("running a group", [this] { return run_in_turn(); });
-  end_turns();
-  return result;
+// Every turn that was taken comes and goes, whatever happens to the calls: by run(), or by
+// give_up() if run() will never be called.
+void take_turns(Batch& batch) {
+  for (Share& share : batch) {
+    share.turn = share.comm->turns().take();
+    if (share.background) share.comm->begin_background();
+  }
 }
 
-Result<void> Batch::run_in_turn() {
-  std::vector<Drive> drives;
-  std::vector<Communicator*> begun;
-  drives.reserve(shares.size());
-  begun.reserve(shares.size());
+void wait_turns(const Batch& batch) {
+  for (const Share& share : batch) share.comm->turns().wait(share.turn);
+}
+
+void end_turns(const Batch& batch) {
+  for (const Share& share : batch) {
+    share.comm->turns().end(share.turn);
+    if (share.background) share.comm->end_background();
+  }
+}
+
+void give_up(const Batch& batch) {
+  wait_turns(batch);
+  end_turns(batch);
+}
+
+Result<void> run_in_turn(Batch& batch) {
+  thread_local std::vector<Drive> drives;  // kept for its memory
+  drives.clear();
+  drives.reserve(batch.size());
   Result<void> result;
-  for (const Share& share : shares) {
+  for (Share& share : batch) {
     auto one = share.comm->begin(share.calls);
+    share.begun = static_cast<bool>(one);
     if (one) {
       drives.push_back(*std::move(one));
-      begun.push_back(share.comm.get());
     } else if (result) {
       result = std::move(one).error();
     }
   }
   Communicator::drive(drives);
-  for (std::size_t i = 0; i < drives.size(); ++i) {
-    begun[i]->end(drives[i]);
-    if (!drives[i].result && result) result = std::move(drives[i].result);
+  auto drive = drives.begin();
+  for (const Share& share : batch) {
+    if (!share.begun) continue;
+    share.comm->end(*drive);
+    if (!drive->result && result) result = std::move(drive->result);
+    ++drive;
   }
   return result;
 }
 
-void Batch::take_turns() {
-  turns.resize(shares.size());
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    turns[i] = shares[i].comm->turns().take();
-    if (shares[i].background) shares[i].comm->begin_background();
-  }
-}
-
-void Batch::give_up() {
-  for (std::size_t i = 0; i < shares.size(); ++i) shares[i].comm->turns().wait(turns[i]);
-  end_turns();
-}
-
-void Batch::end_turns() {
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    shares[i].comm->turns().end(turns[i]);
-    if (shares[i].background) shares[i].comm->end_background();
-  }
+Result<void> run(Batch& batch) {
+  wait_turns(batch);
+  Result<void> result = contained("running a group", [&] { return run_in_turn(batch); });
+  end_turns(batch);
+  return result;
 }
 
 // A point that several streams pass together: they arrive, one works, all go on.
@@ -108,7 +102,7 @@ class Junction {
 // Enqueues the batch on its stream. Further streams of the group wait for it, and it for them.
 Result<void> enqueue(std::shared_ptr<Batch> batch, HostStream* stream) {
   std::vector<HostStream*> joined;
-  for (const Share& share : batch->shares) {
+  for (const Share& share : *batch) {
     for (HostStream* other : share.joined) {
       if (other != stream && std::find(joined.begin(), joined.end(), other) == joined.end()) {
         joined.push_back(other);
@@ -116,7 +110,7 @@ Result<void> enqueue(std::shared_ptr<Batch> batch, HostStream* stream) {
     }
   }
   if (joined.empty()) {
-    return stream->enqueue([batch = std::move(batch)] { return batch->run(); });
+    return stream->enqueue([batch = std::move(batch)] { return run(*batch); });
   }
   auto junction = std::make_shared<Junction>();
   const auto queued = contained("queueing a group", [&]() -> Result<void> {
@@ -128,7 +122,7 @@ Result<void> enqueue(std::shared_ptr<Batch> batch, HostStream* stream) {
     }
     return stream->enqueue([batch = std::move(batch), junction, count = joined.size()] {
       junction->wait_arrivals(count);
-      Result<void> result = batch->run();
+      Result<void> result = run(*batch);
       junction->release();
       return result;
     });
@@ -148,12 +142,11 @@ Result<void> run_now(Communicator& comm, const Call& call) {
   return result;
 }
 
-Result<void> issue(std::vector<Share> shares) {
+Result<void> issue(std::vector<Share>& shares) {
   bool in_progress = false;
   std::vector<HostStream*> awaited;
-  // One batch per stream, in order of first use; all shares without a stream form the last one.
+  // One batch per stream, in order of first use; the shares without a stream stay where they are.
   std::vector<std::pair<HostStream*, std::shared_ptr<Batch>>> batches;
-  Batch now;
   for (Share& share : shares) {
     if (share.stream == nullptr && !share.comm->options().blocking) {
       GYRE_TRY_ASSIGN(share.stream, share.comm->worker());
@@ -163,31 +156,28 @@ Result<void> issue(std::vector<Share> shares) {
   for (Share& share : shares) {
     in_progress = in_progress || share.background;
     if (share.awaited && share.comm->options().blocking) awaited.push_back(share.stream);
-    Batch* batch = &now;
-    if (share.stream != nullptr) {
-      const auto found = std::find_if(batches.begin(), batches.end(),
-                                      [&](const auto& one) { return one.first == share.stream; });
-      if (found == batches.end()) {
-        batches.emplace_back(share.stream, std::make_shared<Batch>());
-        batch = batches.back().second.get();
-      } else {
-        batch = found->second.get();
-      }
+    if (share.stream == nullptr) continue;
+    auto found = std::find_if(batches.begin(), batches.end(),
+                              [&](const auto& one) { return one.first == share.stream; });
+    if (found == batches.end()) {
+      batches.emplace_back(share.stream, std::make_shared<Batch>());
+      found = std::prev(batches.end());
     }
-    batch->shares.push_back(std::move(share));
+    found->second->push_back(std::move(share));
   }
+  std::erase_if(shares, [](const Share& share) { return share.comm == nullptr; });
   Result<void> result;
   for (auto& [stream, batch] : batches) {
-    batch->take_turns();
+    take_turns(*batch);
     Result<void> enqueued = contained(
         "queueing a group", [&, batch = batch, stream = stream] { return enqueue(batch, stream); });
     if (enqueued) continue;
-    batch->give_up();
+    give_up(*batch);
     if (result) result = std::move(enqueued);
   }
-  if (!now.shares.empty()) {
-    now.take_turns();
-    Result<void> ran = now.run();
+  if (!shares.empty()) {
+    take_turns(shares);
+    Result<void> ran = run(shares);
     if (!ran && result) result = std::move(ran);
   }
   for (HostStream* stream : awaited) {

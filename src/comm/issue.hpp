@@ -17,6 +17,8 @@ struct Share {
   bool background = false;               // runs on the communicator's own worker
   bool awaited = false;                  // has a call without a stream beside calls with one
   std::vector<HostStream*> joined = {};  // further streams that wait for it and that it waits for
+  std::uint64_t turn = 0;                // issue() takes and ends it
+  bool begun = false;
 };
 
 // Runs one call without a stream on a blocking communicator to its end. Hot path: no allocation.
@@ -24,7 +26,8 @@ Result<void> run_now(Communicator& comm, const Call& call);
 
 // Issues the shares of one group. Those without a stream have ended when it returns, driven
 // together by the calling thread, and so have those awaited; the others run on their streams, in
-// issue order per communicator. in_progress if a non-blocking communicator took part.
-Result<void> issue(std::vector<Share> shares);
+// issue order per communicator. in_progress if a non-blocking communicator took part. Leaves in
+// `shares` those that have ended. No allocation if all have.
+Result<void> issue(std::vector<Share>& shares);
 
 }  // namespace gyre

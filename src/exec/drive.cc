@@ -2,7 +2,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "exec/rank_executor.hpp"
 
@@ -50,8 +49,9 @@ void check_all(std::span<Drive> drives, const RankExecutor::Wait& wait) {
 
 // Sleeps until a lane of any unfinished rank may have moved.
 void sleep_all(std::span<Drive> drives) {
-  std::vector<const BellEnd*> bells;
-  std::vector<pollfd> descriptors;
+  auto& [bells, descriptors] = drives.front().executor->sleep_list();
+  bells.clear();
+  descriptors.clear();
   bool poll = false;
   for (const Drive& drive : drives) {
     if (finished(drive)) continue;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <vector>
 
 #include "exec/strand_run.hpp"
@@ -13,13 +12,6 @@ namespace gyre {
 // say). Reused from call to call so that a steady state allocates nothing.
 class Launch {
  public:
-  Launch() = default;
-  // Never copied: runs point into `programs`, and a deque keeps its elements in place when moved.
-  Launch(const Launch&) = delete;
-  Launch& operator=(const Launch&) = delete;
-  Launch(Launch&&) = default;
-  Launch& operator=(Launch&&) = default;
-
   struct Chain {
     std::size_t next = 0;  // index of the strand at work
     std::size_t end = 0;
@@ -29,7 +21,6 @@ class Launch {
     recipe = 0;
     runs.clear();
     chains.clear();
-    programs.clear();
   }
   // Opens a chain; add() appends strands to the newest one.
   void open_chain() { chains.push_back({runs.size(), runs.size()}); }
@@ -50,7 +41,6 @@ class Launch {
   std::uint64_t recipe = 0;  // PlannedCall::number of what it was made from; 0: anything else
   std::vector<StrandRun> runs;
   std::vector<Chain> chains;
-  std::deque<Program> programs;  // programs that are not cached elsewhere; addresses stay valid
 };
 
 }  // namespace gyre

@@ -31,6 +31,9 @@ RankExecutor::RankExecutor(Config config)
   for (Transport* transport : config_.transports) {
     if (transport->polls()) pollers_.push_back(transport);
   }
+  descriptors(sleep_list_.descriptors);
+  sleep_list_.descriptors.reserve(sleep_list_.descriptors.size() + 1);  // and the bell
+  sleep_list_.bells.reserve(1);
   scratch_stride_ = round_up(config_.slot_bytes, page_size());
   // Reserved address space; only fetched operands ever touch it.
   if (auto scratch = Mapping::anonymous(scratch_stride_ * config_.links.size())) {

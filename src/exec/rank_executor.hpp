@@ -2,6 +2,8 @@
 // the same loop, and turns every blocked wait into an end (data, abort, loss or deadline).
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -19,6 +21,12 @@
 #include "transport/transport.hpp"
 
 namespace gyre {
+
+// What a thread sleeps on; kept, so that sleeping allocates nothing.
+struct SleepList {
+  std::vector<const BellEnd*> bells;
+  std::vector<pollfd> descriptors;
+};
 
 class RankExecutor {
  public:
@@ -60,6 +68,8 @@ class RankExecutor {
   bool polls() const { return !pollers_.empty(); }
   void descriptors(std::vector<pollfd>& fds) const;
   const BellEnd& bell() const { return *config_.bell; }
+  // For whoever drives this rank, and perhaps others with it. There is room for this rank alone.
+  SleepList& sleep_list() { return sleep_list_; }
   unsigned spins() const { return config_.spins; }
 
   // Calls begun and ended, for the answer to "who is late?".
@@ -78,6 +88,7 @@ class RankExecutor {
   Places places_;
   Destinations destinations_;
   Outbox outbox_;
+  SleepList sleep_list_;
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
   Clock::time_point next_question_{};

@@ -136,6 +136,14 @@ class Processes(unittest.TestCase):
         ranks = [int(rank) for rank in re.findall(r"#  Rank +(\d+)", done.stdout)]
         self.assertEqual(ranks, list(range(8)))
 
+    def test_memory_of_a_rank(self):
+        done = run("all_reduce_perf", "-b 4M -e 4M -n 3 -M 1 --memory_kind plain", processes=8)
+        use = re.search(r"Initialization (\S+ \S+) \|.*\| Collective (\S+ \S+) \|", done.stdout)
+        units = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+        taken = sum(float(number) * units[unit] for number, unit in map(str.split, use.groups()))
+        self.assertGreater(taken, 0, done.stdout)
+        self.assertLess(taken, 8 << 20, done.stdout)
+
     def test_split(self):
         done = run("all_gather_perf", "-b 8K -e 8K -n 2", processes=4,
                    env={"NCCL_TESTS_SPLIT": "MOD 2"})
