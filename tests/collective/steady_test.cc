@@ -17,6 +17,10 @@
 #include "tests/collective/cost.hpp"
 #include "tests/collective/forked.hpp"
 
+extern "C" ncclResult_t ncclAlltoAllv(const void*, const size_t[], const size_t[], void*,
+                                      const size_t[], const size_t[], ncclDataType_t, ncclComm_t,
+                                      cudaStream_t);
+
 namespace gyre::test {
 namespace {
 
@@ -299,10 +303,25 @@ std::vector<Where> everywhere() {
 INSTANTIATE_TEST_SUITE_P(, Steady, testing::ValuesIn(everywhere()),
                          [](const auto& test) { return name_of(test.param); });
 
-// A call on a stream is handed to the stream's worker, which takes memory: at most this often.
+// Two kinds of call take memory each time, at most this often: one on a stream, to be handed to the
+// stream's worker, and one with a count per rank, to keep the counts.
 constexpr std::uint64_t kAllocationsToEnqueue = 5;
+constexpr std::uint64_t kAllocationsOfCounts = 5;
 
-int count_enqueued_calls() {
+// The most that a call after the first one allocates; its value is an exit status.
+template <typename Call>
+int most_allocations(Call call, std::uint64_t allowed) {
+  for (int repeat = 0; repeat < 16; ++repeat) {
+    CostMeter meter;
+    const ncclResult_t result = call();
+    const Cost cost = meter.stop();
+    if (result != ncclSuccess) return complain("a call");
+    if (repeat > 0 && cost.allocations > allowed) return static_cast<int>(cost.allocations);
+  }
+  return 0;
+}
+
+int enqueue_calls() {
   ncclComm_t comm = nullptr;
   gyreDevice_t device = nullptr;
   gyreStream_t stream = nullptr;
@@ -310,23 +329,32 @@ int count_enqueued_calls() {
   if (gyreDeviceOpen(gyreDeviceHost, 0, &device) != gyreSuccess) return complain("device");
   if (gyreStreamCreate(device, &stream) != gyreSuccess) return complain("stream");
   std::array<float, 4> buffer{};
-  for (int call = 0; call < 16; ++call) {
-    CostMeter meter;
-    const ncclResult_t result =
-        ncclAllReduce(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, ncclSum, comm,
-                      static_cast<cudaStream_t>(stream));
-    if (result != ncclSuccess) return complain("a call");
-    const Cost cost = meter.stop();
-    if (call > 0 && cost.allocations > kAllocationsToEnqueue) {
-      return static_cast<int>(cost.allocations);
-    }
-    if (gyreStreamSynchronize(device, stream) != gyreSuccess) return complain("the stream");
-  }
-  return 0;
+  const auto call = [&] {
+    return ncclAllReduce(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, ncclSum, comm,
+                         static_cast<cudaStream_t>(stream));
+  };
+  const int status = most_allocations(call, kAllocationsToEnqueue);
+  return gyreStreamSynchronize(device, stream) == gyreSuccess ? status : complain("the stream");
 }
 
-TEST(SteadyOnAStream, CallsAllocateLittle) {
-  EXPECT_EQ(status_of(in_child(count_enqueued_calls)), 0);
+int make_calls_with_counts() {
+  ncclComm_t comm = nullptr;
+  if (ncclCommInitAll(&comm, 1, nullptr) != ncclSuccess) return complain("init");
+  float input = 1;
+  float output = 0;
+  const std::size_t count = 1;
+  const std::size_t offset = 0;
+  const auto call = [&] {
+    return ncclAlltoAllv(&input, &count, &offset, &output, &count, &offset, ncclFloat32, comm,
+                         nullptr);
+  };
+  return most_allocations(call, kAllocationsOfCounts);
+}
+
+TEST(SteadyButFor, CallsOnAStream) { EXPECT_EQ(status_of(in_child(enqueue_calls)), 0); }
+
+TEST(SteadyButFor, CallsWithACountForEachRank) {
+  EXPECT_EQ(status_of(in_child(make_calls_with_counts)), 0);
 }
 
 // The meter sees what the library allocates, and pages that are new.
