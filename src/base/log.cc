@@ -183,9 +183,9 @@ std::string time_stamp(const std::string& format) {
   return {text.data(), length};
 }
 
-std::string file_and_line(const std::source_location& where) {
-  const std::string_view path = where.file_name();
-  return fmt::format("{}:{} ", path.substr(path.rfind('/') + 1), where.line());
+std::string file_and_line(SourcePlace where) {
+  const std::string_view path = where.file;
+  return fmt::format("{}:{} ", path.substr(path.rfind('/') + 1), where.line);
 }
 
 std::string prefix(const LogState& state, LogLevel level, std::string_view place) {
@@ -220,7 +220,7 @@ bool log_enabled(LogLevel level, Subsystem subsystem) {
 
 void log_line(LogLevel level, std::string_view message) { write_line(level, "", message); }
 
-void log_warn_line(const std::source_location& where, std::string_view message) {
+void log_warn_line(SourcePlace where, std::string_view message) {
   write_line(LogLevel::warn, file_and_line(where), message);
 }
 

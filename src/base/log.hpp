@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <source_location>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "base/source_place.hpp"
 
 namespace gyre {
 
@@ -34,7 +35,7 @@ enum class Subsystem : std::uint32_t {
 bool log_enabled(LogLevel level, Subsystem subsystem);
 void log_line(LogLevel level, std::string_view message);
 // A WARN line, which names the place that it comes from.
-void log_warn_line(const std::source_location& where, std::string_view message);
+void log_warn_line(SourcePlace where, std::string_view message);
 // Reads NCCL_DEBUG* again (ncclResetDebugInit).
 void log_reset();
 
@@ -42,11 +43,10 @@ void log_reset();
 template <typename... Args>
 struct LocatedFormat {
   template <typename Text>
-  consteval LocatedFormat(const Text& text,
-                          std::source_location place = std::source_location::current())
+  consteval LocatedFormat(const Text& text, SourcePlace place = SourcePlace::here())
       : format(text), where(place) {}
   fmt::format_string<Args...> format;
-  std::source_location where;
+  SourcePlace where;
 };
 
 template <typename... Args>

@@ -32,7 +32,7 @@ std::string_view name_of(Status status) {
   return "unknown";
 }
 
-Error system_error(std::string_view what, int error_number, std::source_location where) {
+Error system_error(std::string_view what, int error_number, SourcePlace where) {
   return {Status::system,
           fmt::format("{}: {}", what, std::generic_category().message(error_number)), where};
 }

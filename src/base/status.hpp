@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/source_place.hpp"
 
 namespace gyre {
 
@@ -31,12 +32,12 @@ struct Error {
   Status status = Status::internal;
   std::string text;
   // Where it was decided: the braces that made it.
-  std::source_location where = std::source_location::current();
+  SourcePlace where = SourcePlace::here();
 };
 
 // An error from errno: "<what>: <strerror>".
 Error system_error(std::string_view what, int error_number,
-                   std::source_location where = std::source_location::current());
+                   SourcePlace where = SourcePlace::here());
 
 // An error that costs one pointer where there is none: results are made and dropped on every step
 // of every call.

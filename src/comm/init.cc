@@ -120,6 +120,9 @@ Result<void> Communicator::ready_or_fail(Result<void> result) {
     // Who has not reached the control star still attends the rendezvous.
     if (control_ != nullptr) control_->announce(error);
     if (attendance) attendance->give_up(error);
+  } else if (attendance && abort_.reason().status != Status::aborted) {
+    // The others hear of the fault from where it is; that this rank goes as well is no news.
+    attendance->goodbye();
   }
   state_.store(State::failed, std::memory_order_release);
   return abort_.reason();

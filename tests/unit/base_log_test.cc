@@ -60,9 +60,9 @@ TEST_F(LogTest, ErrorsSayWhereTheyWereDecided) {
   const Error also = system_error("there", 1);
   const Result<int> passed_on = made;
   for (const Error* error : {&made, &also, &passed_on.error()}) {
-    EXPECT_NE(std::string(error->where.file_name()).find("base_log_test"), std::string::npos);
+    EXPECT_NE(std::string(error->where.file).find("base_log_test"), std::string::npos);
   }
-  EXPECT_EQ(made.where.line() + 1, also.where.line());
+  EXPECT_EQ(made.where.line + 1, also.where.line);
 }
 
 TEST_F(LogTest, LevelsAreAThreshold) {
