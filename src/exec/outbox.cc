@@ -1,17 +1,10 @@
 #include "exec/outbox.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "transport/shm/region.hpp"
 
 namespace gyre {
-namespace {
-
-constexpr milliseconds kReadPatience{100};
-
-}  // namespace
 
 Outbox::Outbox(std::uint32_t slots, std::uint64_t slot_bytes, std::size_t links)
     : slot_bytes_(slot_bytes), readers_(slots) {
@@ -20,9 +13,11 @@ Outbox::Outbox(std::uint32_t slots, std::uint64_t slot_bytes, std::size_t links)
 
 Outbox::~Outbox() {
   if (memory_ == nullptr) return;
-  const Deadline deadline = Deadline::after(kReadPatience);
-  while (!all_read() && !deadline.expired()) ::sched_yield();
-  if (all_read()) (void)region_free(memory_);
+  if (all_read()) {
+    (void)region_free(memory_);
+  } else {
+    region_leave(memory_);
+  }
 }
 
 bool Outbox::read_by_all(const std::vector<Reader>& readers) {

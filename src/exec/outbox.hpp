@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "transport/transport.hpp"
 
 namespace gyre {
@@ -15,8 +14,8 @@ namespace gyre {
 class Outbox {
  public:
   Outbox(std::uint32_t slots, std::uint64_t slot_bytes, std::size_t links);
-  // Waits a moment for slow readers. Memory that is not read by then is left to them: they may come
-  // much later, when this communicator is long gone.
+  // Waits for nobody: what is not read yet is left to its readers, who may come much later, when
+  // this communicator is long gone.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;

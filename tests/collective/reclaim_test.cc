@@ -104,6 +104,73 @@ ncclResult_t broadcast(float* input, float* output, ncclComm_t comm) {
   return ncclBroadcast(input, output, kCount, ncclFloat32, 0, comm, nullptr);
 }
 
+// One rank, a process of its own, whose memory all ranks map; the victim is killed or aborts.
+struct Loss {
+  int victim = 0;
+  bool killed = false;
+  bool in_place = false;
+  std::chrono::microseconds delay{0};
+};
+
+int lose_one(int rank, const Loss& loss, const Shared<ncclUniqueId>& id, const Channel& id_made) {
+  if (rank == 0) {
+    if (ncclGetUniqueId(id.data()) != ncclSuccess) return complain("id");
+    for (int other = 1; other < kWorld; ++other) id_made.put(other);
+  } else if (int own = 0; !id_made.get(own)) {
+    return 1;
+  }
+  ncclComm_t comm = nullptr;
+  if (ncclCommInitRank(&comm, kWorld, id[0], rank) != ncclSuccess) return complain("init");
+  void* input = nullptr;
+  void* output = nullptr;
+  if (ncclMemAlloc(&input, kBytes) != ncclSuccess) return complain("memory");
+  if (!loss.in_place && ncclMemAlloc(&output, kBytes) != ncclSuccess) return complain("memory");
+  if (loss.in_place) output = input;
+  std::jthread trouble;
+  if (rank == loss.victim) {
+    trouble = std::jthread([&] {
+      std::this_thread::sleep_for(loss.delay);
+      if (loss.killed) ::raise(SIGKILL);
+      (void)ncclCommAbort(comm);
+    });
+  }
+  while (ncclAllReduce(input, output, kCount, ncclFloat32, ncclSum, comm, nullptr) == ncclSuccess) {
+    continue;
+  }
+  std::memset(output, kMark, kBytes);
+  for (int look = 0; look < 5; ++look) {
+    if (!all_marked(output)) return complain("written after the call had failed");
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  if (ncclMemFree(input) != ncclSuccess) return complain("free");
+  if (!loss.in_place && ncclMemFree(output) != ncclSuccess) return complain("free");
+  if (rank != loss.victim) (void)ncclCommAbort(comm);
+  return 0;
+}
+
+TEST(Reclaim, AllocatedMemoryOfProcessesAfterALoss) {
+  constexpr int kRounds = 12;
+  const unsigned seed = std::random_device()();
+  std::minstd_rand random(seed);
+  for (int round = 0; round < kRounds; ++round) {
+    const Loss loss{.victim = static_cast<int>(random() % kWorld),
+                    .killed = round % 2 == 0,
+                    .in_place = round % 4 < 2,
+                    .delay = std::chrono::microseconds(random() % 20'000)};
+    const Shared<ncclUniqueId> id(1);
+    const Channel id_made;
+    std::vector<pid_t> ranks;
+    for (int rank = 0; rank < kWorld; ++rank) {
+      ranks.push_back(in_child([&, rank] { return lose_one(rank, loss, id, id_made); }));
+    }
+    for (int rank = 0; rank < kWorld; ++rank) {
+      const int status = status_of(ranks[static_cast<std::size_t>(rank)]);
+      const bool dies = loss.killed && rank == loss.victim;
+      EXPECT_EQ(status, dies ? 1000 + SIGKILL : 0) << "seed " << seed << " round " << round;
+    }
+  }
+}
+
 TEST(Reclaim, UnmappedAfterAnAllReduce) { expect_left_alone(all_reduce, unmap); }
 TEST(Reclaim, UnmappedAfterAReduceScatter) { expect_left_alone(reduce_scatter, unmap); }
 TEST(Reclaim, UnmappedAfterABroadcast) { expect_left_alone(broadcast, unmap); }

@@ -43,6 +43,7 @@ class Registry {
 
   Result<void*> alloc(std::size_t bytes);
   Result<void> free(void* address);
+  void leave(void* address);
   std::optional<RegionRef> find(std::uint64_t begin, std::uint64_t bytes) const;
   Fd descriptor(std::uint64_t id);
   std::uint64_t watch(std::function<void(std::uint64_t)> freed);
@@ -52,6 +53,8 @@ class Registry {
   Registry() { grow(64); }
   void grow(std::size_t capacity);
   void publish();
+  // Out of the table; an empty region if there is none. Unmapped where the result ends.
+  Region take(void* address);
 
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Region> regions_;  // by address
@@ -140,20 +143,25 @@ Result<void*> Registry::alloc(std::size_t bytes) {
   return address;
 }
 
+Region Registry::take(void* address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = regions_.find(reinterpret_cast<std::uint64_t>(address));
+  if (found == regions_.end()) return {};
+  Region region = std::move(found->second);
+  regions_.erase(found);
+  publish();
+  return region;
+}
+
+void Registry::leave(void* address) { (void)take(address); }
+
 Result<void> Registry::free(void* address) {
   if (address == nullptr) return {};
-  Region region;  // unmapped last, after everybody was told
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = regions_.find(reinterpret_cast<std::uint64_t>(address));
-    if (found == regions_.end()) {
-      return Error{
-          Status::invalid_argument,
-          fmt::format("{} was not allocated by ncclMemAlloc, or was freed already", address)};
-    }
-    region = std::move(found->second);
-    regions_.erase(found);
-    publish();
+  const Region region = take(address);  // unmapped last, after everybody was told
+  if (!region.memory) {
+    return Error{
+        Status::invalid_argument,
+        fmt::format("{} was not allocated by ncclMemAlloc, or was freed already", address)};
   }
   if (region.id != 0) {
     const std::lock_guard lock(watch_mutex_);
@@ -188,6 +196,7 @@ void Registry::unwatch(std::uint64_t key) {
 
 Result<void*> region_alloc(std::size_t bytes) { return Registry::instance().alloc(bytes); }
 Result<void> region_free(void* address) { return Registry::instance().free(address); }
+void region_leave(void* address) { Registry::instance().leave(address); }
 Fd region_descriptor(std::uint64_t id) { return Registry::instance().descriptor(id); }
 
 std::optional<RegionRef> region_find(const void* data, std::uint64_t bytes) {

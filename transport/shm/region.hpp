@@ -30,6 +30,10 @@ Result<void*> region_alloc(std::size_t bytes);
 // Error: an address that region_alloc() did not give (invalid_argument).
 Result<void> region_free(void* address);
 
+// Gives up what region_alloc() gave without taking it from peers that were handed it: they keep it,
+// bytes and all, until they let go of it themselves. Any thread.
+void region_leave(void* address);
+
 // The region that holds all of [data, data + bytes), if peers can map it. Any thread, lock-free.
 std::optional<RegionRef> region_find(const void* data, std::uint64_t bytes);
 
