@@ -56,7 +56,7 @@ void Attendance::raise(Error error) {
   {
     const std::lock_guard lock(mutex_);
     abort = abort_;
-    if (abort == nullptr && !early_) early_ = std::move(error);
+    if (abort == nullptr && !early_) early_ = error;
   }
   if (abort != nullptr) abort->raise(std::move(error));
 }

@@ -132,13 +132,15 @@ Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
   GYRE_TRY_ASSIGN(const PeerFacts own, own_facts(settings_));
   GYRE_TRY_ASSIGN(Meeting meeting, gyre::meet(id, rank_, world_, encode(own), deadline, &abort_));
   attendance_ = std::move(meeting.attendance);
-  attendance_->watch(abort_);
   key_ = meeting.session;
   for (const auto& bytes : meeting.facts) {
     GYRE_TRY_ASSIGN(PeerFacts facts, decode_facts(bytes));
     facts_.push_back(std::move(facts));
   }
-  return compare_facts(facts_);
+  GYRE_TRY(compare_facts(facts_));
+  // Not before: where the facts do not fit, every rank is to say so itself.
+  attendance_->watch(abort_);
+  return {};
 }
 
 Result<void> Communicator::make_bell() {
