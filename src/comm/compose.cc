@@ -129,10 +129,11 @@ void Communicator::add_message(const Call& message, CallTag tag, std::uint64_t n
 
 void Communicator::add_self_copy(const Call& send, const Call& receive, Launch& launch) {
   if (send.count == 0) return;
-  static const Program kCopy = build_program(CallKind::all_gather, Algorithm::pairwise, 0, 1, 0);
+  static const Program copy_here =
+      build_program(CallKind::all_gather, Algorithm::pairwise, 0, 1, 0);
   Work work = work_of(send, CallTag::of(send), kNoNumber);
   work.output = receive.output;
-  work.program = &kCopy;
+  work.program = &copy_here;
   work.input_layout = work.output_layout =
       one_block(send.count, largest_slice(send.type, plan_facts_.slot_bytes));
   work.tiles = work.input_layout.tiles();

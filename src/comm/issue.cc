@@ -113,7 +113,7 @@ Result<void> enqueue(std::shared_ptr<Batch> batch, HostStream* stream) {
     return stream->enqueue([batch = std::move(batch)] { return run(*batch); });
   }
   auto junction = std::make_shared<Junction>();
-  const auto queued = contained("queueing a group", [&]() -> Result<void> {
+  auto queued = contained("queueing a group", [&]() -> Result<void> {
     for (HostStream* other : joined) {
       GYRE_TRY(other->enqueue([junction] {
         junction->arrive();

@@ -114,7 +114,11 @@ class Environment(unittest.TestCase):
 
     def test_bound_ranks_take_the_cores_in_turn(self):
         cores = sorted(os.sched_getaffinity(0))
-        script = "import os; print(os.environ['RANK'], *os.sched_getaffinity(0))"
+        # One write each, or the lines of the ranks may mix.
+        script = (
+            "import os; where = ' '.join(map(str, os.sched_getaffinity(0))); "
+            "os.write(1, f\"{os.environ['RANK']} {where}\\n\".encode())"
+        )
         program = (sys.executable, "-c", script)
         ranks = len(cores) + 1
         done = gyre_run("-n", str(ranks), "--bind-to", "core", *program)
