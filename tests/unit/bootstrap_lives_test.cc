@@ -16,6 +16,7 @@ namespace gyre {
 namespace {
 
 using test::free_port;
+using test::free_ports;
 using test::patient;
 using test::Processes;
 using test::Recorder;
@@ -164,7 +165,7 @@ TEST(Lives, AForkedChildDoesNotHideADeath) {
 }
 
 TEST(Lives, ThePortRangeIsKept) {
-  const std::uint16_t first = free_port();
+  const std::uint16_t first = free_ports(4);
   const int last = first + 3;
   const Signal all_listen;
   const Signal done;

@@ -131,6 +131,30 @@ inline std::uint16_t free_port() {
   return ntohs(address.sin6_port);
 }
 
+inline bool is_free(std::uint16_t port) {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(port);
+  const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return bound;
+}
+
+// The first of `count` free ports in a row, below those that the kernel gives to connections, which
+// stay taken for a minute after each.
+inline std::uint16_t free_ports(int count) {
+  constexpr int kBegin = 10'000, kEnd = 30'000;
+  const int start = kBegin + static_cast<int>(::getpid()) % (kEnd - kBegin);
+  int row = 0;
+  for (int port = start; port < kEnd + count; ++port) {
+    row = is_free(static_cast<std::uint16_t>(port)) ? row + 1 : 0;
+    if (row == count) return static_cast<std::uint16_t>(port - count + 1);
+  }
+  ADD_FAILURE() << "no " << count << " free ports in a row";
+  return 0;
+}
+
 // Meets the other ranks at a fixed port and opens the control star.
 inline Result<std::unique_ptr<Control>> open_control(std::uint16_t port, int rank, int world,
                                                      ControlEvents* events) {
