@@ -29,7 +29,7 @@ class Job:
 class Series:
     """A library at one setting: the command before the program, the program's own arguments."""
 
-    library: str
+    contender: str
     setting: str
     launch: tuple
     arguments: tuple = ()

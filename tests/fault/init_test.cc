@@ -107,23 +107,24 @@ void fail_where_memory_ends(const Environment& environment, bool used_before) {
 
 // Sanitizers reserve terabytes of address space: a limit to it says nothing about memory there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define GYRE_NEEDS_LIMITED_MEMORY() GTEST_SKIP() << "no limit of address space under a sanitizer"
+constexpr bool kMemoryHasLimits = false;
 #else
-#define GYRE_NEEDS_LIMITED_MEMORY() static_cast<void>(0)
+constexpr bool kMemoryHasLimits = true;
 #endif
+constexpr const char* kNoLimits = "no limit of address space under a sanitizer";
 
 TEST_P(Init, ARankOutOfMemoryTellsAll) {
-  GYRE_NEEDS_LIMITED_MEMORY();
+  if (!kMemoryHasLimits) GTEST_SKIP() << kNoLimits;
   fail_where_memory_ends(environment(), false);
 }
 
 TEST_P(Init, ARankOutOfMemoryTellsAllLater) {
-  GYRE_NEEDS_LIMITED_MEMORY();
+  if (!kMemoryHasLimits) GTEST_SKIP() << kNoLimits;
   fail_where_memory_ends(environment(), true);
 }
 
 TEST_P(Init, ARankOutOfMemoryInASplitTellsAll) {
-  GYRE_NEEDS_LIMITED_MEMORY();
+  if (!kMemoryHasLimits) GTEST_SKIP() << kNoLimits;
   Ranks ranks(4, environment());
   ranks.init();
   int failures = 0;
