@@ -264,7 +264,7 @@ class Steady : public testing::TestWithParam<Where> {
     const Channel ids;
     std::vector<pid_t> children;
     for (int rank = 0; rank < world; ++rank) {
-      children.push_back(in_child([&] {
+      children.push_back(in_child([&, place = place, world = world, registered = registered] {
         if (place == Place::tcp) apply({{"NCCL_SHM_DISABLE", "1"}});
         ncclUniqueId id{};
         if (rank == 0) {
