@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-INSTALLED = ("nccl.h", "gyre/nccl_api.h", "gyre/nccl_device_host.h", "rccl/rccl.h")
+INSTALLED = ("nccl.h", "gyre/nccl_types.h", "gyre/nccl_api.h", "gyre/nccl_device_host.h", "rccl/rccl.h")
 C_STANDARDS = ("c99", "c11", "c17")
 CXX_STANDARDS = ("c++11", "c++17", "c++20")
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
@@ -33,6 +33,14 @@ int use(ncclComm_t comm);
 int use(ncclComm_t comm) {{
   return (int)ncclAllReduce(NULL, NULL, config.size, ncclFloat, ncclSum, comm, stream);
 }}
+"""
+
+TYPES = """#include <gyre/nccl_types.h>
+int use(void);
+int use(void) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  return (int)config.version + ncclFloat + ncclSum;
+}
 """
 
 
@@ -67,7 +75,10 @@ def user_of(*headers, stream="cudaStream_t"):
 
 
 def check_compilation(cases, scratch, cuda_include):
+    cases.compile("gyre/nccl_types.h alone", TYPES)
     for header in INSTALLED:
+        if header == "gyre/nccl_types.h":
+            continue
         stream = "hipStream_t" if "rccl" in header else "cudaStream_t"
         stream = "struct CUstream_st*" if header.startswith("gyre/") else stream
         cases.compile(f"{header} alone", user_of(header, stream=stream), ["-DGYRE_NO_CUDA"])
