@@ -2,9 +2,46 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <system_error>
 
 namespace gyre {
+namespace {
+
+// Its text fits into the string object itself, so that it can be copied without memory.
+Error& out_of_memory() noexcept {
+  static Error error{Status::system, "out of memory"};
+  return error;
+}
+
+Error* kept(Error&& error) noexcept {
+  Error* const made = new (std::nothrow) Error(std::move(error));
+  return made == nullptr ? &out_of_memory() : made;
+}
+
+Error* copied(const Error& error) noexcept {
+  try {
+    return new Error(error);
+  } catch (const std::bad_alloc&) {
+    return &out_of_memory();
+  }
+}
+
+}  // namespace
+
+void MaybeError::Release::operator()(Error* error) const noexcept {
+  if (error != &out_of_memory()) delete error;
+}
+
+MaybeError::MaybeError(Error error) noexcept : error_(kept(std::move(error))) {}
+
+MaybeError::MaybeError(const MaybeError& other) noexcept
+    : error_(other.there() ? copied(other.get()) : nullptr) {}
+
+Error MaybeError::take() && noexcept {
+  if (error_.get() == &out_of_memory()) return *error_;
+  return std::move(*error_);
+}
 
 std::string_view name_of(Status status) {
   switch (status) {

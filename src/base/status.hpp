@@ -40,36 +40,36 @@ Error system_error(std::string_view what, int error_number,
                    SourcePlace where = SourcePlace::here());
 
 // An error that costs one pointer where there is none: results are made and dropped on every step
-// of every call.
+// of every call. Where memory for an error is lacking, the error is that: a failure to report never
+// throws.
 class MaybeError {
  public:
   MaybeError() = default;
-  explicit MaybeError(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
-  MaybeError(const MaybeError& other) : error_(other.copy()) {}
+  explicit MaybeError(Error error) noexcept;
+  MaybeError(const MaybeError& other) noexcept;
   MaybeError(MaybeError&&) = default;
-  MaybeError& operator=(const MaybeError& other) {
-    error_ = other.copy();
-    return *this;
-  }
+  MaybeError& operator=(const MaybeError& other) noexcept { return *this = MaybeError(other); }
   MaybeError& operator=(MaybeError&&) = default;
   ~MaybeError() = default;
 
   bool there() const { return error_ != nullptr; }
-  Error& get() const { return *error_; }
+  const Error& get() const { return *error_; }
+  // The error itself, once.
+  Error take() && noexcept;
 
  private:
-  std::unique_ptr<Error> copy() const {
-    return error_ == nullptr ? nullptr : std::make_unique<Error>(*error_);
-  }
+  struct Release {
+    void operator()(Error* error) const noexcept;
+  };
 
-  std::unique_ptr<Error> error_;
+  std::unique_ptr<Error, Release> error_;
 };
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : value_(std::move(value)) {}
-  Result(Error error) : error_(std::move(error)) {}
+  Result(Error error) noexcept : error_(std::move(error)) {}
 
   explicit operator bool() const { return !error_.there(); }
   T& value() & { return *value_; }
@@ -81,7 +81,7 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   const Error& error() const& { return error_.get(); }
-  Error&& error() && { return std::move(error_.get()); }
+  Error error() && noexcept { return std::move(error_).take(); }
   Status status() const { return *this ? Status::ok : error().status; }
 
  private:
@@ -93,11 +93,11 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::move(error)) {}
+  Result(Error error) noexcept : error_(std::move(error)) {}
 
   explicit operator bool() const { return !error_.there(); }
   const Error& error() const& { return error_.get(); }
-  Error&& error() && { return std::move(error_.get()); }
+  Error error() && noexcept { return std::move(error_).take(); }
   Status status() const { return error_.there() ? error_.get().status : Status::ok; }
 
  private:

@@ -127,16 +127,19 @@ int lose_one(int rank, const Loss& loss, const Shared<ncclUniqueId>& id, const C
   if (!loss.in_place && ncclMemAlloc(&output, kBytes) != ncclSuccess) return complain("memory");
   if (loss.in_place) output = input;
   std::jthread trouble;
+  const auto reduce = [&] {
+    return ncclAllReduce(input, output, kCount, ncclFloat32, ncclSum, comm, nullptr);
+  };
+  // After a first call every rank is past its init, which would fail otherwise.
   if (rank == loss.victim) {
+    if (reduce() != ncclSuccess) return complain("first call");
     trouble = std::jthread([&] {
       std::this_thread::sleep_for(loss.delay);
       if (loss.killed) ::raise(SIGKILL);
       (void)ncclCommAbort(comm);
     });
   }
-  while (ncclAllReduce(input, output, kCount, ncclFloat32, ncclSum, comm, nullptr) == ncclSuccess) {
-    continue;
-  }
+  while (reduce() == ncclSuccess) continue;
   std::memset(output, kMark, kBytes);
   for (int look = 0; look < 5; ++look) {
     if (!all_marked(output)) return complain("written after the call had failed");

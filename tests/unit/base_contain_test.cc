@@ -1,10 +1,25 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
 #include "base/contain.hpp"
+
+namespace {
+
+thread_local bool memory_is_gone = false;
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  void* const memory = memory_is_gone ? nullptr : std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace gyre {
 namespace {
@@ -36,6 +51,38 @@ TEST(Contained, SaysWhoRanOutOfWhat) {
   });
   EXPECT_EQ(thread.status, Status::system);
   EXPECT_NE(thread.text.find("rank 3 at work: "), std::string::npos);
+}
+
+// What the test prints needs memory, so it looks only when there is some again.
+template <typename Body>
+auto without_memory(Body&& body) {
+  memory_is_gone = true;
+  auto result = body();
+  memory_is_gone = false;
+  return result;
+}
+
+TEST(Contained, NeedsNoMemoryToSayThatThereIsNone) {
+  const auto failed = without_memory([] {
+    return contained("a rank with a name too long for a small string", []() -> Result<int> {
+      return static_cast<int>(std::string(100, 'x').size());
+    });
+  });
+  EXPECT_EQ(failed.status(), Status::system);
+  EXPECT_EQ(failed.error().text, "out of memory");
+}
+
+TEST(Contained, AnErrorIsPassedOnWithoutMemory) {
+  const Result<int> failed = Error{Status::timeout, std::string(100, 'x')};
+  const Error passed = without_memory([&] {
+    Result<int> copy = failed;
+    Result<int> moved = std::move(copy);
+    return std::move(moved).error();
+  });
+  EXPECT_EQ(passed.text, "out of memory");
+  const Error again = without_memory([&] { return Result<int>(failed).error(); });
+  EXPECT_EQ(again.text, "out of memory");
+  EXPECT_EQ(failed.error().text, std::string(100, 'x'));
 }
 
 TEST(Contained, EverythingElseIsADefectOfOurs) {
