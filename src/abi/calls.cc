@@ -42,7 +42,7 @@ Result<DataType> type_of(ncclDataType_t type) {
 
 Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream) {
   const auto run = [&]() -> Result<void> {
-    GYRE_TRY_ASSIGN(auto comm, communicator_of(handle));
+    GYRE_TRY_ASSIGN(const Borrowed comm, borrow(handle));
     Call call;
     call.kind = arguments.kind;
     call.input = static_cast<const std::byte*>(arguments.data.input);
@@ -52,7 +52,7 @@ Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream) {
     call.blocks = arguments.blocks;
     GYRE_TRY_ASSIGN(call.type, type_of(arguments.data.type));
     if (reduces(call.kind)) GYRE_TRY(set_operation(*comm, arguments.op, call));
-    return submit(std::move(comm), call, stream);
+    return submit(comm, call, stream);
   };
   return noted(run());
 }

@@ -163,17 +163,17 @@ Result<void> issue_group() {
 
 }  // namespace
 
-Result<void> submit(std::shared_ptr<Communicator> comm, const Call& call, void* stream) {
+Result<void> submit(const Borrowed& comm, const Call& call, void* stream) {
   GYRE_TRY(comm->usable());
   GYRE_TRY(comm->check(call));
   GYRE_TRY_ASSIGN(HostStream* const queue, stream_of(stream));
   if (group.depth > 0) {
-    add_to_share(std::move(comm), call, queue);
+    add_to_share(comm.share(), call, queue);
     return {};
   }
   if (queue == nullptr && comm->options().blocking) return run_now(*comm, call);
   std::vector<Share> shares;
-  shares.push_back({.comm = std::move(comm), .calls = {call}, .stream = queue});
+  shares.push_back({.comm = comm.share(), .calls = {call}, .stream = queue});
   return issue(shares);
 }
 

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "abi/export.hpp"
+#include "abi/handle.hpp"
 #include "base/status.hpp"
 #include "comm/issue.hpp"
 
 namespace gyre::abi {
 
 // Issues `call` on `comm` and `stream`, now or at the end of the group.
-Result<void> submit(std::shared_ptr<Communicator> comm, const Call& call, void* stream);
+Result<void> submit(const Borrowed& comm, const Call& call, void* stream);
 
 // A communicator to be opened: now (in the background if it is non-blocking), or at the end of the
 // group, where all of a group's openings run side by side.

@@ -1,16 +1,24 @@
 #include "abi/handle.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <utility>
 
-// The type that nccl_api.h declares.
+// The type that nccl_api.h declares. A cell is never freed, so that any handle ever given out may
+// be looked at.
+//
+// Uses come and go while the cell is live; retiring it lets no new one in. Whoever ends the last
+// use of a retired cell (the one who retired it, at the earliest) frees the communicator. Uses of
+// stale handles come and go at any time, and find the cell not live.
 struct ncclComm {
-  static constexpr std::uint64_t kLive = 0x67797265'636f6d6dULL;     // "gyrecomm"
-  static constexpr std::uint64_t kRetired = 0x67797265'64656164ULL;  // "gyredead"
-  std::uint64_t magic = kLive;
-  std::mutex mutex;  // guards comm, and magic after construction
-  std::shared_ptr<gyre::Communicator> comm;
+  static constexpr std::uint64_t kMagic = 0x67797265'636f6d6dULL;  // "gyrecomm"
+  static constexpr std::uint64_t kRetired = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kEmpty = std::uint64_t{1} << 63;
+  const std::uint64_t magic = kMagic;
+  std::atomic<std::uint64_t> state{kEmpty};  // the uses, and how far its life is
+  std::shared_ptr<gyre::Communicator> comm;  // changes only between kRetired without uses and live
 };
 
 namespace gyre::abi {
@@ -31,49 +39,66 @@ Pool& pool() {
 
 Error no_communicator(const char* what) { return {Status::invalid_argument, what}; }
 
-}  // namespace
+// acq_rel: what this use did to the communicator comes before its end.
+void end_use(ncclComm* cell) {
+  if (cell->state.fetch_sub(1, std::memory_order_acq_rel) != (ncclComm::kRetired | 1)) return;
+  std::uint64_t unused = ncclComm::kRetired;
+  if (!cell->state.compare_exchange_strong(unused, ncclComm::kEmpty)) return;  // somebody else's
+  cell->comm.reset();
+  Pool& cells = pool();
+  const std::lock_guard lock(cells.mutex);
+  cells.retired.push_back(cell);
+}
 
-ncclComm_t make_handle(std::shared_ptr<Communicator> comm) {
-  ncclComm* cell = nullptr;
-  {
-    Pool& cells = pool();
-    const std::lock_guard lock(cells.mutex);
-    if (cells.retired.size() > kQuarantine) {
-      cell = cells.retired.front();
-      cells.retired.pop_front();
-    }
-  }
-  if (cell == nullptr) cell = new ncclComm;
-  const std::lock_guard lock(cell->mutex);
-  cell->comm = std::move(comm);
-  cell->magic = ncclComm::kLive;
+ncclComm* spare_cell() {
+  Pool& cells = pool();
+  const std::lock_guard lock(cells.mutex);
+  if (cells.retired.size() <= kQuarantine) return nullptr;
+  ncclComm* const cell = cells.retired.front();
+  cells.retired.pop_front();
   return cell;
 }
 
-Result<std::shared_ptr<Communicator>> communicator_of(ncclComm_t handle) {
+}  // namespace
+
+Borrowed::~Borrowed() {
+  if (handle_ != nullptr) end_use(handle_);
+}
+
+std::shared_ptr<Communicator> Borrowed::share() const { return handle_->comm; }
+
+ncclComm_t make_handle(std::shared_ptr<Communicator> comm) {
+  ncclComm* cell = spare_cell();
+  if (cell == nullptr) cell = new ncclComm;
+  cell->comm = std::move(comm);
+  cell->state.fetch_and(~ncclComm::kEmpty, std::memory_order_release);
+  return cell;
+}
+
+Result<Borrowed> borrow(ncclComm_t handle) {
   if (handle == nullptr) return no_communicator("the communicator is NULL");
-  if (handle->magic != ncclComm::kLive && handle->magic != ncclComm::kRetired) {
+  if (handle->magic != ncclComm::kMagic) {
     return no_communicator("the communicator is not one of this library (corrupt handle?)");
   }
-  const std::lock_guard lock(handle->mutex);
-  if (handle->magic != ncclComm::kLive || handle->comm == nullptr) {
+  const std::uint64_t before = handle->state.fetch_add(1, std::memory_order_acquire);
+  if ((before & (ncclComm::kRetired | ncclComm::kEmpty)) != 0) {
+    end_use(handle);
     return no_communicator("the communicator was destroyed");
   }
-  return handle->comm;
+  return Borrowed(handle, handle->comm.get());
+}
+
+Result<std::shared_ptr<Communicator>> communicator_of(ncclComm_t handle) {
+  GYRE_TRY_ASSIGN(const Borrowed use, borrow(handle));
+  return use.share();
 }
 
 Result<std::shared_ptr<Communicator>> retire_handle(ncclComm_t handle) {
-  GYRE_TRY_ASSIGN(auto comm, communicator_of(handle));
-  {
-    const std::lock_guard lock(handle->mutex);
-    if (handle->comm != comm) return no_communicator("the communicator was destroyed");
-    handle->comm.reset();
-    handle->magic = ncclComm::kRetired;
-  }
-  Pool& cells = pool();
-  const std::lock_guard lock(cells.mutex);
-  cells.retired.push_back(handle);
-  return comm;
+  GYRE_TRY_ASSIGN(const Borrowed use, borrow(handle));
+  const std::uint64_t before =
+      handle->state.fetch_or(ncclComm::kRetired, std::memory_order_acq_rel);
+  if ((before & ncclComm::kRetired) != 0) return no_communicator("the communicator was destroyed");
+  return use.share();
 }
 
 }  // namespace gyre::abi
