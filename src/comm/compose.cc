@@ -52,6 +52,22 @@ Layout one_block(std::uint64_t count, std::uint64_t slice) {
   return layout;
 }
 
+// Whether the call is small enough for the one-shot all-reduce's short form, which sends what it
+// was given.
+bool is_exchange(const PlannedCall& call) {
+  return call.op != ReduceOp::premulsum && call.plan.algorithm == Algorithm::one_shot &&
+         call.plan.tiles == 1 && call.program->world > 1 &&
+         call.count * size_of(call.type) <= ExchangeRun::kMostBytes;
+}
+
+// Each strand of the program is a chain of its own.
+void add_strands(Work work, Launch& launch) {
+  for (work.strand = 0; work.strand < work.program->strand_count; ++work.strand) {
+    launch.open_chain();
+    launch.add(work);
+  }
+}
+
 }  // namespace
 
 Work Communicator::work_of(const Call& call, CallTag tag, std::uint64_t number) const {
@@ -109,10 +125,10 @@ void Communicator::compose_collective(const Call& call, std::size_t& used) {
                  static_cast<std::uint64_t>(settings_.stream_bytes);
   // One-shot in place overwrites its input while peers may still read it.
   work.by_reference = planned.plan.algorithm != Algorithm::one_shot;
-  for (int strand = 0; strand < planned.program->strand_count; ++strand) {
-    work.strand = strand;
-    launch.open_chain();
-    launch.add(work);
+  if (is_exchange(planned)) {
+    launch.exchange.emplace(work, call.count);
+  } else {
+    add_strands(work, launch);
   }
   launch.recipe = planned.number;  // last: it may have been left half made
 }
@@ -273,11 +289,7 @@ void Communicator::compose_agreement(const Call& call, Launch& launch) {
   work.program = &program;
   work.input_layout = work.output_layout = one_block(0, 1);
   work.output_layout.chunks = static_cast<std::uint32_t>(world_);
-  for (int strand = 0; strand < program.strand_count; ++strand) {
-    work.strand = strand;
-    launch.open_chain();
-    launch.add(work);
-  }
+  add_strands(work, launch);
 }
 
 Launch& Communicator::next_launch(std::size_t& used) {

@@ -24,6 +24,15 @@ class DueBells {
     due_.push_back(&link);
   }
 
+  // A slot was given back to the link's peer. It can only wait for that if all its slots were full;
+  // with nothing more in the lane it is busy elsewhere, and needs no fence. (Were it to fill the
+  // lane and fall asleep before this core's store is seen, its longest sleep ends it.)
+  void add_credit(Link& link) {
+    const bool waits = link.receive.view().slots == 1 || link.receive.front() != nullptr;
+    if (waits) return add(link);
+    if (link.peer_bell.word != nullptr && link.peer_bell.seen_asleep()) link.peer_bell.ring();
+  }
+
   void ring() {
     if (due_.empty()) return;
 #if defined(__SANITIZE_THREAD__)

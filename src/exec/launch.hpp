@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
+#include "exec/exchange_run.hpp"
 #include "exec/strand_run.hpp"
 
 namespace gyre {
@@ -19,6 +21,7 @@ class Launch {
 
   void clear() {
     recipe = 0;
+    exchange.reset();
     runs.clear();
     chains.clear();
   }
@@ -32,6 +35,7 @@ class Launch {
   // Everything again from the start, on other buffers and under another number. Only where each
   // chain has one strand.
   void restart(const std::byte* input, std::byte* output, CallStamp stamp) {
+    if (exchange) return exchange->restart(input, output, stamp);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       runs[i].restart(input, output, stamp);
       chains[i] = {i, i + 1};
@@ -39,6 +43,7 @@ class Launch {
   }
 
   std::uint64_t recipe = 0;  // PlannedCall::number of what it was made from; 0: anything else
+  std::optional<ExchangeRun> exchange;  // alone, or absent
   std::vector<StrandRun> runs;
   std::vector<Chain> chains;
 };

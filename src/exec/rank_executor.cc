@@ -50,7 +50,12 @@ RankExecutor::RankExecutor(Config config)
   wiring_.scratch_stride = scratch_stride_;
 }
 
-Result<bool> RankExecutor::sweep_chains(Launch& launch, bool& done) {
+Result<bool> RankExecutor::sweep_runs(Launch& launch, bool& done) {
+  if (launch.exchange) {
+    GYRE_TRY_ASSIGN(const Progress progress, launch.exchange->try_step(wiring_));
+    done = progress == Progress::done;
+    return progress != Progress::blocked;
+  }
   bool stepped = false;
   done = true;
   for (Launch::Chain& chain : launch.chains) {
@@ -110,7 +115,7 @@ bool RankExecutor::flushed() const {
 
 Result<Progress> RankExecutor::sweep(Launch& launch) {
   bool done = false;
-  auto swept = sweep_chains(launch, done);
+  auto swept = sweep_runs(launch, done);
   bells_.ring();
   GYRE_TRY_ASSIGN(bool stepped, std::move(swept));
   for (Transport* transport : pollers_) {
@@ -129,18 +134,30 @@ Error RankExecutor::fault(Error error) {
   return config_.abort->reason();
 }
 
+// A peer whose lanes have ended and that a run still waits for. The loss is known, so everything
+// the peer ever wrote is visible when it is looked at again.
+std::optional<int> RankExecutor::blocked_for_ever(const Launch& launch) const {
+  const auto lost_by = [this](const auto& run) -> std::optional<int> {
+    const int peer = run.blocked_on(wiring_);
+    if (peer < 0 || !config_.peers->lanes_ended(peer) || run.blocked_on(wiring_) != peer) {
+      return std::nullopt;
+    }
+    return peer;
+  };
+  if (launch.exchange) return lost_by(*launch.exchange);
+  for (const Launch::Chain& chain : launch.chains) {
+    if (chain.next == chain.end) continue;
+    if (const auto peer = lost_by(launch.runs[chain.next])) return peer;
+  }
+  return std::nullopt;
+}
+
 Result<void> RankExecutor::check_faults(const Launch& launch, const Wait& wait,
                                         std::string_view doing) {
   if (config_.abort->raised()) return config_.abort->reason();
   if (config_.peers->changed()) {
-    for (const Launch::Chain& chain : launch.chains) {
-      if (chain.next == chain.end) continue;
-      const StrandRun& run = launch.runs[chain.next];
-      const int peer = run.blocked_on(wiring_);
-      if (peer < 0 || !config_.peers->lanes_ended(peer)) continue;
-      // The loss is known, so everything the peer ever wrote is visible now: still blocked on it
-      // means blocked for ever.
-      if (run.blocked_on(wiring_) == peer) return fault(config_.peers->loss_of(peer, doing));
+    if (const auto peer = blocked_for_ever(launch)) {
+      return fault(config_.peers->loss_of(*peer, doing));
     }
     for (std::size_t peer = 0; peer < config_.links.size(); ++peer) {
       Link* link = config_.links[peer];

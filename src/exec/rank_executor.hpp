@@ -76,7 +76,8 @@ class RankExecutor {
   std::atomic<std::uint64_t> entered{0}, finished{0};
 
  private:
-  Result<bool> sweep_chains(Launch& launch, bool& done);
+  Result<bool> sweep_runs(Launch& launch, bool& done);
+  std::optional<int> blocked_for_ever(const Launch& launch) const;
   bool references_taken();
   void await_peers_at_work() const;
   bool flushed() const;

@@ -1,18 +1,14 @@
 #include "exec/strand_run.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "exec/describe.hpp"
+#include "exec/expect_call.hpp"
 
 namespace gyre {
 namespace {
 
-// How much of the next slot is claimed while nothing is done to it: as much as a small message has.
-constexpr std::uint64_t kClaimedAhead = 1024;
 // From here on one copy for several peers is worth more than a copy near each.
 constexpr std::uint64_t kWorthSharing = 4096;
 
@@ -82,27 +78,12 @@ StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
   return moved;
 }
 
-Result<void> StrandRun::check_header(const SlotHeader& header, std::uint64_t bytes,
-                                     std::uint32_t peer, const Wiring& wiring) const {
-  if (header.call == work_.tag.value && header.count == work_.stamp.value &&
-      header.bytes == bytes) {
-    return {};
-  }
-  return Error{
-      Status::invalid_usage,
-      fmt::format("ranks disagree about a call: rank {} is in {}, rank {} sent {}; every "
-                  "rank must issue the same calls with the same count, type, operation and "
-                  "root",
-                  wiring.rank, describe(work_.tag, work_.stamp), peer,
-                  describe(CallTag{header.call}, CallStamp{header.count}))};
-}
-
 Result<const std::byte*> StrandRun::receive_one(const Moved& moved, std::uint32_t peer, int slot,
                                                 const Wiring& wiring) const {
   Link& link = wiring.link(peer);
   // Not front(): a peer may take a slot back after it was seen to be there.
   const SlotHeader& header = link.receive.header();
-  GYRE_TRY(check_header(header, moved.bytes, peer, wiring));
+  GYRE_TRY(expect_call(header, {work_.tag, work_.stamp, moved.bytes}, peer, wiring.rank));
   if (moved.bytes == 0) return static_cast<const std::byte*>(wiring.scratch);
   if (header.kind == SlotKind::placed) return static_cast<const std::byte*>(moved.target);
   if (const std::byte* in_place = link.locate(header)) return in_place;
@@ -213,7 +194,7 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
     link.receive.release();
-    wiring.bells->add(link);
+    wiring.bells->add_credit(link);
   }
   return true;
 }
@@ -280,7 +261,7 @@ void StrandRun::post_sends(const Moved& moved, const std::byte* value, const Wir
     }
     link.send.post();
     if (header.kind == SlotKind::staged) {
-      claim_lines(link.send.slot(), std::min(moved.bytes, kClaimedAhead));
+      link.send.claim_slot(moved.bytes);
     }
     wiring.bells->add(link);
   }

@@ -90,8 +90,6 @@ class StrandRun {
   }
   // The first peer whose lane is not ready for the step, or -1.
   static int missing_peer(const ResolvedStep& step, const Wiring& wiring);
-  Result<void> check_header(const SlotHeader& header, std::uint64_t bytes, std::uint32_t peer,
-                            const Wiring& wiring) const;
   Result<int> gather_operands(const Moved& moved, const Wiring& wiring, int* local) const;
   Result<const std::byte*> receive_one(const Moved& moved, std::uint32_t peer, int slot,
                                        const Wiring& wiring) const;
