@@ -10,35 +10,70 @@
 namespace gyre {
 namespace {
 
-// Shares that one thread drives together.
-using Batch = std::vector<Share>;
+constexpr milliseconds kAbortInterval{20};
+
+using Shares = std::vector<Share>;
+
+// Shares whose streams touch: one piece of work, which the first stream runs and the others wait
+// for. Were it several, two of them could wait for each other.
+struct Batch {
+  Shares shares;
+  HostStream* runner = nullptr;
+  std::vector<HostStream*> others;
+  bool awaited = false;  // by the thread that issues it
+  Result<void> result;   // once the streams have passed it
+
+  bool has(HostStream* stream) const {
+    return stream == runner || std::find(others.begin(), others.end(), stream) != others.end();
+  }
+  bool touches(const Share& share) const {
+    return has(share.stream) || std::any_of(share.joined.begin(), share.joined.end(),
+                                            [this](HostStream* other) { return has(other); });
+  }
+  void add_stream(HostStream* stream) {
+    if (runner == nullptr) runner = stream;
+    if (!has(stream)) others.push_back(stream);
+  }
+  void add(Share share) {
+    add_stream(share.stream);
+    for (HostStream* other : share.joined) add_stream(other);
+    awaited = awaited || (share.awaited && share.comm->options().blocking);
+    shares.push_back(std::move(share));
+  }
+  void absorb(Batch& other) {
+    for (Share& share : other.shares) add(std::move(share));
+    other.shares.clear();
+  }
+};
+
+using Batches = std::vector<std::shared_ptr<Batch>>;
 
 // Every turn that was taken comes and goes, whatever happens to the calls: by run(), or by
 // give_up() if run() will never be called.
-void take_turns(Batch& batch) {
+void take_turns(Shares& batch) {
   for (Share& share : batch) {
     share.turn = share.comm->turns().take();
     if (share.background) share.comm->begin_background();
   }
 }
 
-void wait_turns(const Batch& batch) {
+void wait_turns(const Shares& batch) {
   for (const Share& share : batch) share.comm->turns().wait(share.turn);
 }
 
-void end_turns(const Batch& batch) {
+void end_turns(const Shares& batch) {
   for (const Share& share : batch) {
     share.comm->turns().end(share.turn);
     if (share.background) share.comm->end_background();
   }
 }
 
-void give_up(const Batch& batch) {
+void give_up(const Shares& batch) {
   wait_turns(batch);
   end_turns(batch);
 }
 
-Result<void> run_in_turn(Batch& batch) {
+Result<void> run_in_turn(Shares& batch) {
   thread_local std::vector<Drive> drives;  // kept for its memory
   drives.clear();
   drives.reserve(batch.size());
@@ -48,9 +83,11 @@ Result<void> run_in_turn(Batch& batch) {
     share.begun = static_cast<bool>(one);
     if (one) {
       drives.push_back(*std::move(one));
-    } else if (result) {
-      result = std::move(one).error();
+      continue;
     }
+    // Nobody waits for a background call: its error is told by the communicator's state.
+    if (share.background) share.comm->broke(one.error());
+    if (result) result = std::move(one).error();
   }
   Communicator::drive(drives);
   auto drive = drives.begin();
@@ -63,7 +100,7 @@ Result<void> run_in_turn(Batch& batch) {
   return result;
 }
 
-Result<void> run(Batch& batch) {
+Result<void> run(Shares& batch) {
   wait_turns(batch);
   Result<void> result = contained("running a group", [&] { return run_in_turn(batch); });
   end_turns(batch);
@@ -78,9 +115,16 @@ class Junction {
     ++arrived_;
     changed_.notify_all();
   }
-  void wait_arrivals(std::size_t count) {
+  // Until `count` streams have arrived, or a communicator of `shares` has been aborted.
+  void wait_arrivals(std::size_t count, const Shares& shares) {
+    const auto aborted = [&] {
+      return std::any_of(shares.begin(), shares.end(),
+                         [](const Share& share) { return share.comm->aborted(); });
+    };
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return arrived_ >= count; });
+    while (!changed_.wait_for(lock, kAbortInterval, [&] { return arrived_ >= count; })) {
+      if (aborted()) return;
+    }
   }
   void release() {
     const std::lock_guard lock(mutex_);
@@ -99,36 +143,54 @@ class Junction {
   bool released_ = false;
 };
 
-// Enqueues the batch on its stream. Further streams of the group wait for it, and it for them.
-Result<void> enqueue(std::shared_ptr<Batch> batch, HostStream* stream) {
-  std::vector<HostStream*> joined;
-  for (const Share& share : *batch) {
-    for (HostStream* other : share.joined) {
-      if (other != stream && std::find(joined.begin(), joined.end(), other) == joined.end()) {
-        joined.push_back(other);
-      }
-    }
-  }
-  if (joined.empty()) {
-    return stream->enqueue([batch = std::move(batch)] { return run(*batch); });
-  }
+Result<void> enqueue(const std::shared_ptr<Batch>& batch) {
+  const auto work = [batch] { return batch->result = run(batch->shares); };
+  HostStream* const stream = batch->runner;
+  const auto& others = batch->others;
+  if (others.empty()) return stream->enqueue(work);
   auto junction = std::make_shared<Junction>();
   auto queued = contained("queueing a group", [&]() -> Result<void> {
-    for (HostStream* other : joined) {
+    for (HostStream* other : others) {
       GYRE_TRY(other->enqueue([junction] {
         junction->arrive();
         junction->wait_release();
       }));
     }
-    return stream->enqueue([batch = std::move(batch), junction, count = joined.size()] {
-      junction->wait_arrivals(count);
-      Result<void> result = run(*batch);
+    return stream->enqueue([batch, work, junction, count = others.size()] {
+      junction->wait_arrivals(count, batch->shares);
+      Result<void> result = work();
       junction->release();
       return result;
     });
   });
   if (!queued) junction->release();  // for the streams that wait there already
   return queued;
+}
+
+// The batch of `batches` that the share touches, all such made one; or a new one.
+Batch& batch_for(const Share& share, Batches& batches) {
+  Batch* found = nullptr;
+  for (const auto& batch : batches) {
+    if (!batch->touches(share)) continue;
+    if (found == nullptr) {
+      found = batch.get();
+    } else {
+      found->absorb(*batch);
+    }
+  }
+  std::erase_if(batches, [](const auto& batch) { return batch->shares.empty(); });
+  if (found != nullptr) return *found;
+  return *batches.emplace_back(std::make_shared<Batch>());
+}
+
+// Moves the shares with a stream into batches, in order of first use.
+Batches into_batches(Shares& shares) {
+  Batches batches;
+  for (Share& share : shares) {
+    if (share.stream != nullptr) batch_for(share, batches).add(std::move(share));
+  }
+  std::erase_if(shares, [](const Share& share) { return share.comm == nullptr; });
+  return batches;
 }
 
 }  // namespace
@@ -144,35 +206,20 @@ Result<void> run_now(Communicator& comm, const Call& call) {
 
 Result<void> issue(std::vector<Share>& shares) {
   bool in_progress = false;
-  std::vector<HostStream*> awaited;
-  // One batch per stream, in order of first use; the shares without a stream stay where they are.
-  std::vector<std::pair<HostStream*, std::shared_ptr<Batch>>> batches;
   for (Share& share : shares) {
     if (share.stream == nullptr && !share.comm->options().blocking) {
       GYRE_TRY_ASSIGN(share.stream, share.comm->worker());
-      share.background = true;
+      share.background = in_progress = true;
     }
   }
-  for (Share& share : shares) {
-    in_progress = in_progress || share.background;
-    if (share.awaited && share.comm->options().blocking) awaited.push_back(share.stream);
-    if (share.stream == nullptr) continue;
-    auto found = std::find_if(batches.begin(), batches.end(),
-                              [&](const auto& one) { return one.first == share.stream; });
-    if (found == batches.end()) {
-      batches.emplace_back(share.stream, std::make_shared<Batch>());
-      found = std::prev(batches.end());
-    }
-    found->second->push_back(std::move(share));
-  }
-  std::erase_if(shares, [](const Share& share) { return share.comm == nullptr; });
+  const Batches batches = into_batches(shares);
   Result<void> result;
-  for (auto& [stream, batch] : batches) {
-    take_turns(*batch);
-    Result<void> enqueued = contained(
-        "queueing a group", [&, batch = batch, stream = stream] { return enqueue(batch, stream); });
+  for (const auto& batch : batches) {
+    take_turns(batch->shares);
+    Result<void> enqueued = contained("queueing a group", [&] { return enqueue(batch); });
     if (enqueued) continue;
-    give_up(*batch);
+    give_up(batch->shares);
+    batch->awaited = false;
     if (result) result = std::move(enqueued);
   }
   if (!shares.empty()) {
@@ -180,12 +227,15 @@ Result<void> issue(std::vector<Share>& shares) {
     Result<void> ran = run(shares);
     if (!ran && result) result = std::move(ran);
   }
-  for (HostStream* stream : awaited) {
-    Result<void> ran = stream->synchronize();
-    if (!ran && result) result = std::move(ran);
+  for (const auto& batch : batches) {
+    if (!batch->awaited) continue;
+    // What the stream says may be the error of earlier work.
+    (void)batch->runner->synchronize();
+    if (!batch->result && result) result = batch->result;
   }
-  if (result && in_progress)
+  if (result && in_progress) {
     return Error{Status::in_progress, "issued on a non-blocking communicator"};
+  }
   return result;
 }
 
