@@ -23,11 +23,26 @@ Mapping::~Mapping() {
   if (base_ != nullptr) ::munmap(base_, bytes_);
 }
 
-Result<Mapping> Mapping::anonymous(std::size_t bytes) {
-  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+namespace {
+
+Result<void*> map_private(std::size_t bytes, int flags) {
+  void* base =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   if (base == MAP_FAILED) return system_error(fmt::format("mmap of {} bytes", bytes), errno);
+  return base;
+}
+
+}  // namespace
+
+Result<Mapping> Mapping::anonymous(std::size_t bytes) {
+  GYRE_TRY_ASSIGN(void* base, map_private(bytes, 0));
   // Advice only: first touch of 4 KiB pages costs many times more than of huge ones.
   ::madvise(base, bytes, MADV_HUGEPAGE);
+  return Mapping(base, bytes);
+}
+
+Result<Mapping> Mapping::reserved(std::size_t bytes) {
+  GYRE_TRY_ASSIGN(void* base, map_private(bytes, MAP_NORESERVE));
   return Mapping(base, bytes);
 }
 

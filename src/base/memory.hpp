@@ -21,6 +21,8 @@ class Mapping {
 
   // Private zeroed memory; huge pages where the kernel has them to give.
   static Result<Mapping> anonymous(std::size_t bytes);
+  // The same, promised to nobody: for address space of which little is ever touched.
+  static Result<Mapping> reserved(std::size_t bytes);
   // All of a shared segment.
   static Result<Mapping> shared(const Fd& segment, std::size_t bytes);
 

@@ -8,7 +8,7 @@
 namespace gyre {
 namespace {
 
-constexpr unsigned kFaultCheckInterval = 64;  // empty sweeps between looks at the abort flag
+constexpr unsigned kFaultCheckInterval = 64;  // sweeps between looks at the abort flag
 constexpr unsigned kYields = 16;              // sched_yield()s between spinning and sleeping
 constexpr milliseconds kLongestSleep{20};     // bounds every sleep, whatever wakes were lost
 
@@ -82,25 +82,27 @@ bool all_finished(std::span<Drive> drives) {
 }  // namespace
 
 void drive(std::span<Drive> drives) {
-  // The clock is first read when a call has waited for a while: most never do.
+  // The clock is first read after a number of sweeps: most calls never get there.
   RankExecutor::Wait wait;
-  bool moved = true;
+  bool moved = true;  // since the last check
   unsigned spins = 0;
   for (const Drive& one : drives) spins = std::max(spins, one.executor->spins());
   unsigned idle = 0;
-  while (!all_finished(drives)) {
+  for (unsigned sweeps = 1; !all_finished(drives); ++sweeps) {
     if (sweep_all(drives)) {
       idle = 0;
       moved = true;
-      continue;
+    } else {
+      ++idle;
     }
-    ++idle;
-    if (idle % kFaultCheckInterval == 0 || idle > spins) {
+    // A call that moves for long is stopped by an abort as well.
+    if (sweeps % kFaultCheckInterval == 0 || idle > spins) {
       if (moved) wait.quiet = Clock::now();
       if (wait.since == Clock::time_point{}) wait.since = wait.quiet;
       moved = false;
       check_all(drives, wait);
     }
+    if (idle == 0) continue;
     if (idle <= spins) {
       cpu_relax();
     } else if (idle <= spins + kYields) {

@@ -19,26 +19,32 @@ constexpr milliseconds kIndirectLossPatience{1000};
 constexpr milliseconds kQuietBeforeQuestion{500};
 constexpr milliseconds kQuestionInterval{2000};
 constexpr milliseconds kAtWorkPatience{500};
+// Of one chain: a call that never blocks is to be stopped by an abort all the same.
+constexpr unsigned kStepsPerSweep = 64;
 }  // namespace
 
-RankExecutor::RankExecutor(Config config)
+Result<std::unique_ptr<RankExecutor>> RankExecutor::create(Config config) {
+  // Reserved address space; only fetched operands ever touch it.
+  GYRE_TRY_ASSIGN(Mapping scratch, Mapping::reserved(round_up(config.slot_bytes, page_size()) *
+                                                     config.links.size()));
+  return std::unique_ptr<RankExecutor>(new RankExecutor(std::move(config), std::move(scratch)));
+}
+
+RankExecutor::RankExecutor(Config config, Mapping scratch)
     : config_(std::move(config)),
       operands_(config_.links.size() + 1),
       bells_(config_.links.size()),
       places_(config_.links.size()),
       destinations_(2 * config_.links.size() + 1),
-      outbox_(config_.slots, config_.slot_bytes, config_.links.size()) {
+      outbox_(config_.slots, config_.slot_bytes, config_.links.size()),
+      scratch_(std::move(scratch)),
+      scratch_stride_(round_up(config_.slot_bytes, page_size())) {
   for (Transport* transport : config_.transports) {
     if (transport->polls()) pollers_.push_back(transport);
   }
   descriptors(sleep_list_.descriptors);
   sleep_list_.descriptors.reserve(sleep_list_.descriptors.size() + 1);  // and the bell
   sleep_list_.bells.reserve(1);
-  scratch_stride_ = round_up(config_.slot_bytes, page_size());
-  // Reserved address space; only fetched operands ever touch it.
-  if (auto scratch = Mapping::anonymous(scratch_stride_ * config_.links.size())) {
-    scratch_ = *std::move(scratch);
-  }
   wiring_.rank = static_cast<std::uint32_t>(config_.rank);
   wiring_.links = config_.links;
   wiring_.bells = &bells_;
@@ -59,7 +65,7 @@ Result<bool> RankExecutor::sweep_runs(Launch& launch, bool& done) {
   bool stepped = false;
   done = true;
   for (Launch::Chain& chain : launch.chains) {
-    while (chain.next < chain.end) {
+    for (unsigned steps = 0; chain.next < chain.end && steps < kStepsPerSweep; ++steps) {
       GYRE_TRY_ASSIGN(const Progress progress, launch.runs[chain.next].try_step(wiring_));
       if (progress == Progress::blocked) break;
       stepped = true;

@@ -49,7 +49,7 @@ class RankExecutor {
     std::function<std::optional<Error>()> disagreement;
   };
 
-  explicit RankExecutor(Config config);
+  static Result<std::unique_ptr<RankExecutor>> create(Config config);
 
   // One sweep over the launch's chains and the transports. Never blocks.
   Result<Progress> sweep(Launch& launch);
@@ -76,6 +76,8 @@ class RankExecutor {
   std::atomic<std::uint64_t> entered{0}, finished{0};
 
  private:
+  RankExecutor(Config config, Mapping scratch);
+
   Result<bool> sweep_runs(Launch& launch, bool& done);
   std::optional<int> blocked_for_ever(const Launch& launch) const;
   bool references_taken();
