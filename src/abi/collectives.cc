@@ -103,6 +103,11 @@ ncclResult_t gyre_ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   return guarded("ncclGroupSimulateEnd", [&]() -> Result<void> {
     GYRE_TRY(group_drop());
     if (info == nullptr) return Error{Status::invalid_argument, "simInfo is NULL"};
+    const ncclSimInfo_t fresh = NCCL_SIM_INFO_INITIALIZER;
+    if (info->magic != fresh.magic || info->size < sizeof fresh) {
+      return Error{Status::invalid_argument,
+                   "ncclSimInfo_t not initialized via NCCL_SIM_INFO_INITIALIZER"};
+    }
     info->estimatedTime = NCCL_UNDEF_FLOAT;  // not known
     return {};
   });
@@ -122,8 +127,9 @@ ncclResult_t gyre_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDa
     }
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
     GYRE_TRY_ASSIGN(const DataType element, type_of(type));
-    *op = static_cast<ncclRedOp_t>(
-        live->user_ops().create(scalar, element, place == ncclScalarDevice));
+    GYRE_TRY_ASSIGN(const int handle,
+                    live->user_ops().create(scalar, element, place == ncclScalarDevice));
+    *op = static_cast<ncclRedOp_t>(handle);
     return {};
   });
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "kernels/host/formats.hpp"
@@ -54,52 +55,51 @@ Factor read_factor(const void* scalar, DataType type) {
   return {};
 }
 
-int UserOps::create(const void* scalar, DataType type, bool device_scalar) {
-  Slot slot;
-  slot.live = true;
-  slot.type = type;
+Result<int> UserOps::create(const void* scalar, DataType type, bool device_scalar) {
+  Operation operation;
+  operation.type = type;
   if (device_scalar) {
-    slot.scalar = scalar;
+    operation.scalar = scalar;
   } else {
-    slot.factor = read_factor(scalar, type);
+    operation.factor = read_factor(scalar, type);
   }
+  // Handles are unique in the process, so that another communicator's, or a destroyed one's, is
+  // known for what it is.
+  static std::atomic<int> next{kFirstHandle};
   const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (!slots_[i].live) {
-      slots_[i] = slot;
-      return kFirstHandle + static_cast<int>(i);
-    }
+  const int handle = next.fetch_add(1, std::memory_order_relaxed);
+  if (handle < kFirstHandle) {
+    return Error{Status::system,
+                 "this process has created 2^31 reductions, more than can be named"};
   }
-  slots_.push_back(slot);
-  return kFirstHandle + static_cast<int>(slots_.size() - 1);
+  operations_.emplace(handle, operation);
+  return handle;
 }
 
 Result<void> UserOps::destroy(int handle) {
   const std::lock_guard lock(mutex_);
-  const auto index = static_cast<std::size_t>(handle - kFirstHandle);
-  if (handle < kFirstHandle || index >= slots_.size() || !slots_[index].live) {
+  if (operations_.erase(handle) == 0) {
     return Error{Status::invalid_argument,
                  fmt::format("reduction {} was not created on this communicator", handle)};
   }
-  slots_[index].live = false;
   return {};
 }
 
 Result<UserOps::Found> UserOps::find(int handle, DataType type) const {
   const std::lock_guard lock(mutex_);
-  const auto index = static_cast<std::size_t>(handle - kFirstHandle);
-  if (handle < kFirstHandle || index >= slots_.size() || !slots_[index].live) {
+  const auto found = operations_.find(handle);
+  if (found == operations_.end()) {
     return Error{
         Status::invalid_argument,
         fmt::format("reduction {} is neither built in nor created on this communicator", handle)};
   }
-  const Slot& slot = slots_[index];
-  if (slot.type != type) {
+  const Operation& operation = found->second;
+  if (operation.type != type) {
     return Error{Status::invalid_argument,
                  fmt::format("reduction {} was created for {}, the call is of {}", handle,
-                             name_of(slot.type), name_of(type))};
+                             name_of(operation.type), name_of(type))};
   }
-  return Found{slot.factor, slot.scalar};
+  return Found{operation.factor, operation.scalar};
 }
 
 }  // namespace gyre

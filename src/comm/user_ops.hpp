@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <vector>
 
 #include "base/status.hpp"
 #include "base/types.hpp"
@@ -24,7 +24,7 @@ class UserOps {
   static constexpr int kFirstHandle = 5;  // ncclNumOps
 
   // `device_scalar`: the factor is read when a call that uses it runs; otherwise now.
-  int create(const void* scalar, DataType type, bool device_scalar);
+  Result<int> create(const void* scalar, DataType type, bool device_scalar);
   Result<void> destroy(int handle);
   // What a call on `type` multiplies by: a factor, or where to read it when the call runs.
   struct Found {
@@ -34,14 +34,13 @@ class UserOps {
   Result<Found> find(int handle, DataType type) const;
 
  private:
-  struct Slot {
-    bool live = false;
+  struct Operation {
     DataType type = DataType::float32;
     Factor factor;
     const void* scalar = nullptr;  // device scalars
   };
   mutable std::mutex mutex_;
-  std::vector<Slot> slots_;
+  std::map<int, Operation> operations_;
 };
 
 }  // namespace gyre
