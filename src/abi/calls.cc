@@ -7,6 +7,7 @@
 #include "abi/group.hpp"
 #include "abi/handle.hpp"
 #include "abi/report.hpp"
+#include "base/contain.hpp"
 
 namespace gyre::abi {
 namespace {
@@ -54,7 +55,7 @@ Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream) {
     if (reduces(call.kind)) GYRE_TRY(set_operation(*comm, arguments.op, call));
     return submit(comm, call, stream);
   };
-  return noted(run());
+  return noted(contained("this process", run));
 }
 
 ncclResult_t perform(std::string_view function, ncclComm_t handle, void* stream,

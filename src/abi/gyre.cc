@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "abi/calls.hpp"
+#include "abi/config.hpp"
 #include "abi/group.hpp"
 #include "abi/handle.hpp"
 #include "abi/report.hpp"
@@ -44,9 +45,12 @@ Result<std::shared_ptr<const BlockTable>> table_of(ncclComm_t comm, const std::s
 }
 
 // Rides in every slot, so that ranks with different counts notice.
+// More than fits is the largest number there is, which no call accepts.
 std::uint64_t total(const std::vector<std::uint64_t>& counts) {
   std::uint64_t sum = 0;
-  for (const std::uint64_t count : counts) sum += count;
+  for (const std::uint64_t count : counts) {
+    if (__builtin_add_overflow(sum, count, &sum)) return UINT64_MAX;
+  }
   return sum;
 }
 
@@ -90,7 +94,8 @@ ncclComm_t init(const std::string& url) {
   const ncclUniqueId made = group.make_unique_id();
   UniqueId id;
   std::memcpy(id.bytes.data(), made.internal, sizeof made);
-  auto comm = std::make_shared<Communicator>(group.rank(), group.size(), CommOptions{});
+  auto options = value_or_throw("gyre::init", abi::read_config(nullptr, {}));
+  auto comm = std::make_shared<Communicator>(group.rank(), group.size(), std::move(options));
   value_or_throw("gyre::init", comm->open(id));
   return abi::make_handle(std::move(comm));
 }

@@ -49,7 +49,12 @@ GYRE_EXPORTS(ncclGetLastError);
 const char* gyre_ncclGetLastError(ncclComm_t) { return last_error(); }
 
 extern "C" GYRE_API void gyre_ncclResetDebugInit();  // the public one is marked deprecated
-void gyre_ncclResetDebugInit() { log_reset(); }
+void gyre_ncclResetDebugInit() {
+  (void)contained("ncclResetDebugInit", []() -> Result<void> {
+    log_reset();
+    return {};
+  });
+}
 
 GYRE_EXPORTS(ncclMemAlloc);
 ncclResult_t gyre_ncclMemAlloc(void** address, size_t size) {

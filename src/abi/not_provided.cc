@@ -51,10 +51,14 @@ ncclResult_t gyre_ncclCommResume(ncclComm_t) {
   return not_provided("ncclCommResume", "a host rank holds no device memory");
 }
 GYRE_EXPORTS(ncclCommMemStats);
-ncclResult_t gyre_ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t, uint64_t* value) {
+ncclResult_t gyre_ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value) {
+  const int which = stat;  // from C it may be any number
   return guarded("ncclCommMemStats", [&]() -> Result<void> {
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
     if (value == nullptr) return Error{Status::invalid_argument, "value is NULL"};
+    if (which < ncclStatGpuMemSuspend || which > ncclStatGpuMemTotal) {
+      return Error{Status::invalid_argument, fmt::format("statistic {} does not exist", which)};
+    }
     *value = 0;  // a host rank holds no device memory
     return {};
   });
@@ -105,8 +109,8 @@ ncclResult_t gyre_ncclGetPeerDevicePointer(ncclWindow_t, size_t, int, void**) {
 
 GYRE_EXPORTS(ncclTeamWorld);
 ncclTeam_t gyre_ncclTeamWorld(ncclComm_t comm) {
-  const auto live = communicator_of(comm);
-  return live ? ncclTeam_t{(*live)->world(), (*live)->rank(), 1} : ncclTeam_t{0, 0, 0};
+  const auto use = borrow(comm);
+  return use ? ncclTeam_t{(*use)->world(), (*use)->rank(), 1} : ncclTeam_t{0, 0, 0};
 }
 // Without a device interface a rank shares device memory with itself alone.
 GYRE_EXPORTS(ncclTeamLsa);

@@ -155,8 +155,11 @@ ncclResult_t gyre_ncclParamGetAllParameterKeys(const char*** table, int* length)
 
 GYRE_EXPORTS(ncclParamDumpAll);
 void gyre_ncclParamDumpAll() {
-  for (const SettingRow& row : setting_table()) {
-    std::printf("%.*s=%s\n", static_cast<int>(row.name.size()), row.name.data(),
-                value_of(row).c_str());
-  }
+  (void)contained("ncclParamDumpAll", []() -> Result<void> {
+    for (const SettingRow& row : setting_table()) {
+      std::printf("%.*s=%s\n", static_cast<int>(row.name.size()), row.name.data(),
+                  value_of(row).c_str());
+    }
+    return {};
+  });
 }

@@ -18,8 +18,8 @@ struct LastError {
 };
 
 LastError& last() {
-  static LastError instance;
-  return instance;
+  static LastError* const instance = new LastError;  // outlives every static destructor
+  return *instance;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "backend/last_error.hpp"
 #include "backend/loader.hpp"
+#include "base/contain.hpp"
 #include "base/settings.hpp"
 
 struct gyreDevice {
@@ -30,8 +31,8 @@ gyreResult guarded(const char* function, Body&& body) noexcept {
     return body();
   } catch (const std::bad_alloc&) {
     return device_failure(gyreErrorOutOfMemory, "");
-  } catch (const std::exception& exception) {
-    return device_failure(gyreErrorSystem, fmt::format("{}: {}", function, exception.what()));
+  } catch (...) {
+    return device_failure(gyreErrorSystem, error_of_exception(function).text);
   }
 }
 

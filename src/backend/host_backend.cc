@@ -13,6 +13,7 @@
 #include "backend/host_event.hpp"
 #include "backend/host_stream.hpp"
 #include "backend/last_error.hpp"
+#include "base/contain.hpp"
 #include "base/memory.hpp"
 #include "base/process.hpp"
 
@@ -148,8 +149,11 @@ gyreResult stream_wait_event(int, gyreStream_t stream_handle, gyreEvent_t event_
 }
 
 gyreResult event_create(int, gyreEvent_t* event) {
-  *event = reinterpret_cast<gyreEvent_t>(new HostEvent);
-  return gyreSuccess;
+  if (forked()) return refused();
+  return device_result(contained("creating an event", [&]() -> Result<void> {
+    *event = reinterpret_cast<gyreEvent_t>(new HostEvent);
+    return {};
+  }));
 }
 
 gyreResult event_destroy(int, gyreEvent_t handle) {

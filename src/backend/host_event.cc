@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/contain.hpp"
 #include "base/process.hpp"
 
 namespace gyre {
@@ -51,8 +52,10 @@ Result<void> HostEvent::record(HostStream* stream) {
     state_->complete(record, std::nullopt);
     return {};
   }
-  auto queued = stream->enqueue(
-      [state = state_, record, stream] { state->complete(record, stream->error()); });
+  auto queued = contained("recording an event", [&] {
+    return stream->enqueue(
+        [state = state_, record, stream] { state->complete(record, stream->error()); });
+  });
   // Nobody may wait for a record that will never be reached.
   if (!queued) state_->complete(record, queued.error());
   return queued;
