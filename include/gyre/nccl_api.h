@@ -91,7 +91,8 @@ GYRE_NCCL_FUNCTION(ncclResult_t, ncclCommInitAll,
 /* Collective: lets issued operations finish and makes the communicator ready to be destroyed. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclCommFinalize, (ncclComm_t comm));
 
-/* Frees it, finalizing first if need be. */
+/* Frees it. Operations that still run have one second to end; then they are stopped, as by
+ * ncclCommAbort: finalize first where they may take longer. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclCommDestroy, (ncclComm_t comm));
 
 /* Stops running operations and frees it; local, needs no peer. */

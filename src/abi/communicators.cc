@@ -1,9 +1,9 @@
 // Making, splitting, asking and ending communicators.
 #include <fmt/format.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +17,9 @@
 
 namespace gyre::abi {
 namespace {
+
+// The structure of the first release that had it ends no earlier than this.
+constexpr std::size_t kOldestProperties = offsetof(ncclCommProperties_t, cudaDev);
 
 Result<void> null_argument(const char* name) {
   return Error{Status::invalid_argument, fmt::format("{} is NULL", name)};
@@ -54,13 +57,17 @@ Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
   opening.refuse = [raw = comm.get(), id](const Error& error) {
     return raw->refuse_to_open(id, error);
   };
-  opening.deliver = [out, comm] {
-    // A group has given it out already, and the caller may have kept it.
-    if (*out == nullptr) *out = make_handle(comm);
+  // What was given out; the caller may have put something else there since.
+  const auto given = std::make_shared<ncclComm_t>(nullptr);
+  opening.deliver = [out, comm, given] {
+    if (*given != nullptr) return;  // by a group, at once
+    *out = *given = make_handle(comm);
   };
-  opening.discard = [out] {
-    if (*out != nullptr) (void)retire_handle(*out);
-    *out = nullptr;
+  opening.discard = [out, given] {
+    if (*given == nullptr) return;
+    (void)retire_handle(*given);
+    if (*out == *given) *out = nullptr;
+    *given = nullptr;
   };
   *out = nullptr;
   return submit(std::move(opening));
@@ -76,6 +83,9 @@ Result<void> init_all(ncclComm_t* comms, int count, const int* devices) {
     if (devices[i] < 0) {
       return Error{Status::invalid_argument, fmt::format("device {} does not exist", devices[i])};
     }
+  }
+  if (count > 0xffff) {
+    return Error{Status::invalid_argument, fmt::format("{} ranks: at most 65535", count)};
   }
   GYRE_TRY_ASSIGN(const UniqueId id, create_unique_id());
   group_start();
@@ -100,15 +110,16 @@ Result<void> split(Communicator& parent, int color, int key, ncclComm_t* out,
   *out = nullptr;
   auto self = parent.shared_from_this();
   // Runs when all ranks split: the new communicator exists only once its size is known.
-  const auto run = [self, color, key, out, options]() -> Result<void> {
+  const auto make_child = [self, color, key, out, options]() -> Result<void> {
     GYRE_TRY_ASSIGN(const SplitPlan plan, plan_split(*self, color, key));
     if (plan.members.empty()) return {};
     auto child =
         std::make_shared<Communicator>(plan.rank, static_cast<int>(plan.members.size()), options);
-    GYRE_TRY(child->open_among(*self, plan.members, plan.key));
+    GYRE_TRY(self->derive(child, plan.members, plan.key));
     *out = make_handle(std::move(child));
     return {};
   };
+  const auto run = [self, make_child] { return self->while_open(make_child); };
   return submit_derivation({self, run});
 }
 
@@ -247,20 +258,20 @@ ncclResult_t gyre_ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t*
   return guarded("ncclCommQueryProperties", [&]() -> Result<void> {
     if (properties == nullptr) return null_argument("props");
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
-    if (properties->magic != NCCL_API_MAGIC || properties->size < sizeof *properties) {
+    if (properties->magic != NCCL_API_MAGIC || properties->size < kOldestProperties) {
       return Error{Status::invalid_argument,
                    "ncclCommProperties_t not initialized via NCCL_COMM_PROPERTIES_INITIALIZER"};
     }
-    properties->rank = live->rank();
-    properties->nRanks = live->world();
-    properties->cudaDev = 0;
-    properties->nvmlDev = 0;
-    properties->deviceApiSupport = false;
-    properties->multimemSupport = false;
-    properties->ginType = NCCL_GIN_TYPE_NONE;
-    properties->nLsaTeams = 0;
-    properties->hostRmaSupport = false;
-    properties->railedGinType = NCCL_GIN_TYPE_NONE;
+    ncclCommProperties_t filled{};
+    filled.size = properties->size;
+    filled.magic = properties->magic;
+    filled.version = properties->version;
+    filled.rank = live->rank();
+    filled.nRanks = live->world();
+    filled.ginType = NCCL_GIN_TYPE_NONE;
+    filled.railedGinType = NCCL_GIN_TYPE_NONE;
+    // An older caller's structure ends earlier.
+    std::memcpy(properties, &filled, std::min(properties->size, sizeof filled));
     return {};
   });
 }

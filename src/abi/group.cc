@@ -84,9 +84,33 @@ Result<void> start_thread(std::vector<std::jthread>& threads, Result<void>& resu
   });
 }
 
-// Ranks of one communicator wait for each other, so each opening needs a thread of its own.
+// What is derived from one parent is derived in issue order, as on all its other ranks.
+Result<void> derive_in_order(std::vector<Derivation>& all, const Communicator* parent) {
+  Result<void> first;
+  for (Derivation& derivation : all) {
+    if (derivation.parent.get() != parent) continue;
+    Result<void> result = derive_one(derivation);
+    if (first || first.status() == Status::in_progress) first = std::move(result);
+  }
+  return first;
+}
+
+std::vector<const Communicator*> parents_of(const std::vector<Derivation>& derivations) {
+  std::vector<const Communicator*> parents;
+  for (const Derivation& derivation : derivations) {
+    const Communicator* parent = derivation.parent.get();
+    if (std::find(parents.begin(), parents.end(), parent) == parents.end()) {
+      parents.push_back(parent);
+    }
+  }
+  return parents;
+}
+
+// Ranks of one communicator wait for each other, so each opening needs a thread of its own, and so
+// does each parent.
 Result<void> open_all(std::vector<Opening> openings, std::vector<Derivation> derivations) {
-  std::vector<Result<void>> results(openings.size() + derivations.size());
+  const std::vector<const Communicator*> parents = parents_of(derivations);
+  std::vector<Result<void>> results(openings.size() + parents.size());
   {
     std::vector<std::jthread> threads;
     auto result = results.begin();
@@ -95,8 +119,9 @@ Result<void> open_all(std::vector<Opening> openings, std::vector<Derivation> der
       if (!started) *result = refuse(opening, started.error());
       ++result;
     }
-    for (Derivation& derivation : derivations) {
-      const auto started = start_thread(threads, *result, [&] { return derive_one(derivation); });
+    for (const Communicator* parent : parents) {
+      const auto started = start_thread(
+          threads, *result, [&, parent] { return derive_in_order(derivations, parent); });
       if (!started) *result = started;
       ++result;
     }
@@ -120,7 +145,11 @@ Result<void> check_mix(const Group& work) {
     return std::any_of(list.begin(), list.end(), blocking) &&
            !std::all_of(list.begin(), list.end(), blocking);
   };
-  if (mixed(work.shares) || mixed(work.openings)) {
+  const auto parent_blocks = [](const Derivation& one) { return one.parent->options().blocking; };
+  const auto& derived = work.derivations;
+  const bool mixed_parents = std::any_of(derived.begin(), derived.end(), parent_blocks) &&
+                             !std::all_of(derived.begin(), derived.end(), parent_blocks);
+  if (mixed(work.shares) || mixed(work.openings) || mixed_parents) {
     return Error{Status::invalid_argument,
                  "blocking and non-blocking communicators are mixed in one group"};
   }
@@ -211,11 +240,11 @@ Result<void> group_drop() {
   if (group.depth == 0) {
     return Error{Status::invalid_usage, "not in a group call"};
   }
-  if (--group.depth == 0) {
-    discard_openings();
-    group.clear();
-  }
-  return {};
+  if (--group.depth > 0) return {};
+  Result<void> result = group.error ? Result<void>(*std::move(group.error)) : Result<void>();
+  discard_openings();
+  group.clear();
+  return result;
 }
 
 void group_note(const Error& error) {

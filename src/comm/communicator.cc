@@ -10,56 +10,12 @@
 namespace gyre {
 namespace {
 
-// What destroy gives running calls before it stops them, and a stopped call to leave: together
-// within the 2 s that close() promises.
-constexpr milliseconds kGrace{1000};
-constexpr milliseconds kLeave{900};
-
 // Of a counter with one writer at a time, whose readers are elsewhere.
 void count_up(std::atomic<std::uint64_t>& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 }  // namespace
-
-Communicator::Communicator(int rank, int world, CommOptions options)
-    : rank_(rank), world_(world), options_(std::move(options)) {}
-
-Communicator::~Communicator() { close(/*abort=*/true); }
-
-Result<void> Communicator::open_in_background(std::function<Result<void>()> opening) {
-  const auto body = [this, run = std::move(opening)] {
-    Result<void> opened = contained("opening a communicator", run);
-    // The result is kept in the communicator's state; async_error() tells it.
-    if (opened || state() != State::opening) return;
-    abort_.raise(std::move(opened).error());
-    state_.store(State::failed, std::memory_order_release);
-  };
-  const std::lock_guard lock(lifetime_);
-  return contained(fmt::format("rank {}: starting the thread that opens it", rank_),
-                   [&]() -> Result<void> {
-                     opening_ = std::thread(body);
-                     return {};
-                   });
-}
-
-void Communicator::derive_in_background(std::function<Result<void>()> derivation) {
-  const std::uint64_t turn = turns_.take();
-  begin_background();
-  const auto job = [this, turn, run = std::move(derivation),
-                    doing =
-                        fmt::format("rank {}: deriving a communicator", rank_)]() -> Result<void> {
-    turns_.wait(turn);
-    Result<void> result = contained(doing, run);
-    if (!result) abort_.raise(result.error());
-    turns_.end(turn);
-    end_background();
-    return result;
-  };
-  auto stream = worker();
-  const bool queued = stream && contained("queueing", [&] { return (*stream)->enqueue(job); });
-  if (!queued) (void)job();
-}
 
 Result<void> Communicator::usable() const {
   switch (state()) {
@@ -92,57 +48,11 @@ std::optional<Error> Communicator::async_error() const {
       return watch_->loss_of(*peer, "no call");
     }
   }
-  if (background_.load(std::memory_order_acquire) != 0) {
+  const bool flushing = state() == State::finalized && !options_.blocking && !turns_.idle();
+  if (flushing || background_.load(std::memory_order_acquire) != 0) {
     return Error{Status::in_progress, "a call is still running"};
   }
   return std::nullopt;
-}
-
-Result<void> Communicator::finalize() {
-  State expected = State::ready;
-  if (!state_.compare_exchange_strong(expected, State::finalized)) {
-    if (expected == State::failed) return abort_.reason();
-    if (expected == State::opening) return usable();
-    return Error{Status::invalid_argument, "the communicator was finalized already"};
-  }
-  if (!options_.blocking) return {};
-  turns_.wait_idle(Deadline::never());
-  return {};
-}
-
-void Communicator::close(bool abort) {
-  const std::lock_guard lock(lifetime_);
-  const State was = state_.load(std::memory_order_acquire);
-  if (was == State::closed) return;
-  const bool calm = !abort && !abort_.raised() && was != State::opening &&
-                    turns_.wait_idle(Deadline::after(kGrace));
-  if (!calm) {
-    const Error reason{Status::aborted, fmt::format("rank {} aborted the communicator", rank_)};
-    if (abort_.raise(reason) && control_ != nullptr && was != State::opening) {
-      control_->announce(reason);
-    }
-  }
-  if (opening_.joinable()) opening_.join();
-  state_.store(State::closed, std::memory_order_release);
-  if (worker_ != nullptr) {
-    (void)HostStream::destroy(worker_);  // its calls' errors were told by async_error()
-    worker_ = nullptr;
-  }
-  if (!running_.enter_until(Deadline::after(kLeave))) {
-    // A call sits in the kernel and cannot be stopped: what it uses is left to it.
-    log_warn("rank {}: a call did not leave within {} ms of the abort; its lanes are kept", rank_,
-             kLeave.count());
-    for (auto& transport : transports_) (void)transport.release();
-    (void)executor_.release();
-    (void)watch_.release();
-    return;
-  }
-  if (control_ != nullptr && calm) control_->goodbye();
-  for (auto& transport : transports_) transport->close(calm);
-  control_.reset();  // first: the reactor asks the executor for progress until then
-  executor_.reset();
-  transports_.clear();
-  running_.leave();  // for calls that were queued: they see the state and go
 }
 
 void Communicator::announced(int from, Error error) {
@@ -172,7 +82,29 @@ ProgressCounts Communicator::progress() {
   return counts;
 }
 
+// Byte counts are 64-bit: what a buffer of all ranks' blocks holds must fit.
+Result<void> Communicator::check_size(const Call& call) const {
+  const std::uint64_t most =
+      PTRDIFF_MAX / (size_of(call.type) * static_cast<std::uint64_t>(world_));
+  const auto check = [&](std::uint64_t elements) -> Result<void> {
+    if (elements <= most) return {};
+    return Error{Status::invalid_argument,
+                 fmt::format("{}: {} elements of {}: at most {} with {} ranks", name_of(call.kind),
+                             elements, name_of(call.type), most, world_)};
+  };
+  GYRE_TRY(check(call.count));
+  if (call.blocks == nullptr) return {};
+  const BlockTable& table = *call.blocks;
+  for (const auto* column :
+       {&table.send_counts, &table.send_offsets, &table.receive_counts, &table.receive_offsets}) {
+    for (const std::uint64_t elements : *column) GYRE_TRY(check(elements));
+  }
+  return {};
+}
+
 Result<void> Communicator::check(const Call& call) const {
+  // Below 2^40 elements of 8 bytes, 2^16 ranks fit.
+  if ((call.count >> 40) != 0 || call.blocks != nullptr) GYRE_TRY(check_size(call));
   const bool symmetric = call.kind == CallKind::all_reduce || call.kind == CallKind::all_gather ||
                          call.kind == CallKind::reduce_scatter;
   if (symmetric && call.input != nullptr && call.output != nullptr) return {};
@@ -241,7 +173,12 @@ void Communicator::drive(std::span<Drive> drives) {
 }
 
 void Communicator::end(const Drive& drive) {
-  if (!drive.result) drive.executor->revoke_references();
+  if (!drive.result) {
+    (void)contained("taking references back", [&]() -> Result<void> {
+      drive.executor->revoke_references();
+      return {};
+    });
+  }
   count_up(drive.executor->finished);
   running_.leave();
 }
@@ -251,15 +188,6 @@ Result<void> Communicator::run(std::span<const Call> calls) {
   drive(std::span(&one, 1));
   end(one);
   return std::move(one.result);
-}
-
-Result<HostStream*> Communicator::worker() {
-  const std::lock_guard lock(lifetime_);
-  if (state() == State::closed) return Error{Status::aborted, "the communicator was destroyed"};
-  if (worker_ == nullptr) {
-    GYRE_TRY_ASSIGN(worker_, HostStream::create());
-  }
-  return worker_;
 }
 
 Result<std::vector<std::vector<std::byte>>> Communicator::all_gather(

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -85,13 +86,16 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   State state() const { return state_.load(std::memory_order_acquire); }
   UserOps& user_ops() { return user_ops_; }
   Turns& turns() { return turns_; }
-  const std::vector<PeerFacts>& facts() const { return facts_; }
 
   // Whether a new call may be issued.
   Result<void> usable() const;
   // in_progress, the error that broke it, or nothing.
   std::optional<Error> async_error() const;
-  // Lets issued calls end; the communicator takes no further ones.
+  bool aborted() const { return abort_.raised(); }
+  // Keeps the error of a call that nobody waits for.
+  void broke(const Error& error) { abort_.raise(error); }
+  // Lets issued calls end; the communicator takes no further ones. in_progress on a non-blocking
+  // one: async_error() tells when they have ended.
   Result<void> finalize();
   // Ends it, locally and within 2 s whatever the peers do. `abort`: running calls are stopped and
   // the peers told; otherwise they get a while to end.
@@ -108,6 +112,13 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   static void drive(std::span<Drive> drives);
   void end(const Drive& drive);
 
+  // Runs `body`, which uses this communicator's control plane, while nobody else does and close()
+  // waits for it; an error instead if it is not open.
+  Result<void> while_open(const std::function<Result<void>()>& body);
+  // Opens `child` among some of this one's ranks, within while_open(): stopping this one stops it.
+  Result<void> derive(const std::shared_ptr<Communicator>& child, const std::vector<int>& members,
+                      const JobKey& key);
+
   // The stream on which calls without one run when the communicator is non-blocking. While such
   // work is counted by begin_background(), the communicator is "in progress".
   Result<HostStream*> worker();
@@ -121,11 +132,17 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::uint64_t next_split() { return splits_++; }
 
  private:
+  Result<void> check_size(const Call& call) const;
+
   // ControlEvents, on the reactor's thread
   void announced(int from, Error error) override;
   void lost(int rank, std::string how) override;
   void left(int rank) override;
   ProgressCounts progress() override;
+
+  // lifetime.cc
+  void stop(const Error& reason);
+  void tear_down(bool calm);
 
   // init.cc: the phases of open()
   Result<void> meet(const UniqueId& id, Deadline deadline);
@@ -134,7 +151,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> open_control(Deadline deadline);
   Result<void> connect_peers(Deadline deadline);
   Result<void> agree_on_plan(Deadline deadline);
-  void make_executor();
+  Result<void> make_executor();
   Result<void> ready_or_fail(Result<void> result);
   std::string who_is_late();
   std::optional<Error> disagreement();
@@ -184,6 +201,12 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::vector<Transport*> transport_of_;  // by peer
   std::unique_ptr<RankExecutor> executor_;
   PlanFacts plan_facts_;
+
+  // Entered while the communicator opens or another one is derived from it: both use the control
+  // plane, which close() takes away.
+  Gate wiring_;
+  std::mutex deriving_mutex_;
+  std::vector<std::weak_ptr<Communicator>> deriving_;  // those that open at this moment
 
   Gate running_;  // entered while a call runs; guards what follows
   std::vector<Launch> launches_;

@@ -41,4 +41,16 @@ class Gate {
   std::condition_variable left_;
 };
 
+// Inside a gate, as long as it lives.
+class Inside {
+ public:
+  explicit Inside(Gate& gate) : gate_(gate) { gate_.enter(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { gate_.leave(); }
+
+ private:
+  Gate& gate_;
+};
+
 }  // namespace gyre

@@ -60,6 +60,14 @@ class Hash {
 }  // namespace
 
 Result<void> Communicator::open(const UniqueId& id) {
+  const Inside inside(wiring_);
+  if (state() != State::opening) {
+    const Error error{Status::aborted, fmt::format("rank {} aborted the communicator", rank_)};
+    (void)contained(opening_of(rank_), [&] {
+      return report_failure(id, rank_, world_, error, Deadline::after(kLastWords));
+    });
+    return error;
+  }
   Result<void> result = contained(opening_of(rank_), [&]() -> Result<void> {
     const Result<Settings>& parsed = settings();
     if (!parsed) return parsed.error();
@@ -69,7 +77,9 @@ Result<void> Communicator::open(const UniqueId& id) {
     return wire(deadline);
   });
   const bool met = attendance_ != nullptr;
-  if (!result && !met && is_own(result.error())) return refuse_to_open(id, result.error());
+  // What another rank did is heard of only after meeting it.
+  const bool own = !result && (is_own(result.error()) || result.status() == Status::aborted);
+  if (own && !met) return refuse_to_open(id, result.error());
   return ready_or_fail(std::move(result));
 }
 
@@ -83,6 +93,7 @@ Result<void> Communicator::refuse_to_open(const UniqueId& id, const Error& error
 
 Result<void> Communicator::open_among(const Communicator& parent, const std::vector<int>& members,
                                       const JobKey& key) {
+  const Inside inside(wiring_);
   settings_ = parent.settings_;
   key_ = key;
   for (const int member : members)
@@ -115,7 +126,7 @@ Result<void> Communicator::ready_or_fail(Result<void> result) {
     return result;
   }
   const Error error = result.error();
-  log_warn("rank {} of {}: init failed: {}", rank_, world_, error.text);
+  log_info(Subsystem::init, "rank {} of {}: init failed: {}", rank_, world_, error.text);
   if (abort_.raise(error)) {
     // Who has not reached the control star still attends the rendezvous.
     if (control_ != nullptr) control_->announce(error);
@@ -166,7 +177,7 @@ Result<void> Communicator::wire(Deadline deadline) {
   watch_ = std::make_unique<PeerWatch>(std::move(names), bell_->rope());
   GYRE_TRY(open_control(deadline));
   GYRE_TRY(connect_peers(deadline));
-  make_executor();
+  GYRE_TRY(make_executor());
   return agree_on_plan(deadline);
 }
 
@@ -270,7 +281,7 @@ Result<void> Communicator::agree_on_plan(Deadline deadline) {
   return {};
 }
 
-void Communicator::make_executor() {
+Result<void> Communicator::make_executor() {
   RankExecutor::Config config;
   config.rank = rank_;
   for (std::size_t peer = 0; peer < transport_of_.size(); ++peer) {
@@ -300,7 +311,8 @@ void Communicator::make_executor() {
   };
   config.who_is_late = [this] { return who_is_late(); };
   config.disagreement = [this] { return disagreement(); };
-  executor_ = std::make_unique<RankExecutor>(std::move(config));
+  GYRE_TRY_ASSIGN(executor_, RankExecutor::create(std::move(config)));
+  return {};
 }
 
 // Another rank whose collective of the same number is another call than this rank's.
