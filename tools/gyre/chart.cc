@@ -8,6 +8,8 @@
 #include <limits>
 #include <string_view>
 
+#include "tools/gyre/svg.hpp"
+
 namespace gyre::tools {
 namespace {
 
@@ -32,32 +34,6 @@ struct Range {
     return high > low ? std::log(value / low) / std::log(high / low) : 0.5;
   }
 };
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
-std::string text_at(double x, double y, std::string_view anchor, std::string_view text,
-                    std::string_view more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                     anchor, more, escaped(text));
-}
-
-std::string rule(double x1, double y1, double x2, double y2, std::string_view kind) {
-  return fmt::format(
-      "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" class=\"{}\"/>\n", x1, y1, x2,
-      y2, kind);
-}
 
 // Where the index-th of things in rows lies.
 struct Cell {
@@ -137,10 +113,11 @@ class Drawing {
     constexpr int kMostTicks = 9;
     for (const double tick : binary_ticks(x_.low, x_.high, kMostTicks)) {
       svg += rule(across(tick), kTop, across(tick), kTop + kHigh, "grid");
-      svg += text_at(across(tick), kTop + kHigh + 18, "middle", bytes_text(tick));
+      svg += text_at(across(tick), kTop + kHigh + 18, "middle",
+                     panel_.x_in_bytes ? bytes_text(tick) : fmt::format("{:g}", tick));
     }
     svg += rule(kLeft, kTop + kHigh, kLeft + kWide, kTop + kHigh, "axis");
-    svg += text_at(kLeft + kWide / 2, kTop + kHigh + 38, "middle", "bytes");
+    svg += text_at(kLeft + kWide / 2, kTop + kHigh + 38, "middle", panel_.x_label);
     const double middle = kTop + kHigh / 2;
     svg += text_at(14, middle, "middle", panel_.y_label,
                    fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", middle));
@@ -228,14 +205,7 @@ std::string chart_svg(std::span<const Panel> panels, const std::string& heading)
   const int rows = (static_cast<int>(panels.size()) + columns - 1) / columns;
   const double width = kPanelWidth * columns;
   const double top = kHeading + legend_height(legend, width);
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" "
-      "fill=\"#333\">\n<style>.grid{{stroke:#e4e4e4}}.axis{{stroke:#888}}"
-      ".title{{font-size:14px;font-weight:bold}}</style>\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-      width, top + kPanelHeight * rows);
-  svg += text_at(kLeft, 22, "start", heading, " fill=\"#777\"");
+  std::string svg = text_at(kLeft, 22, "start", heading, " fill=\"#777\"");
   svg += legend_text(legend, width);
   int index = 0;
   for (const Panel& panel : panels) {
@@ -245,7 +215,10 @@ std::string chart_svg(std::span<const Panel> panels, const std::string& heading)
                        Drawing(panel, legend).text());
     ++index;
   }
-  return svg + "</svg>\n";
+  return svg_document(width, top + kPanelHeight * rows,
+                      ".grid{stroke:#e4e4e4}.axis{stroke:#888}"
+                      ".title{font-size:14px;font-weight:bold}",
+                      svg);
 }
 
 }  // namespace gyre::tools

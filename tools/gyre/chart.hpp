@@ -22,9 +22,11 @@ struct Panel {
   std::string title;
   std::string y_label;
   std::vector<Line> lines;
+  std::string x_label = "bytes";
+  bool x_in_bytes = true;  // ticks are sizes ("64K"), else numbers
 };
 
-// x is bytes. Panels stand two in a row under one legend; a name has one colour in all of them.
+// Panels stand two in a row under one legend; a name has one colour in all of them.
 std::string chart_svg(std::span<const Panel> panels, const std::string& heading);
 
 // 1, 2 and 5 times powers of ten within [low, high].

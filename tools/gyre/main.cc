@@ -7,12 +7,15 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/gyre/launcher.hpp"
 #include "tools/gyre/plot_command.hpp"
 #include "tools/gyre/run_options.hpp"
 #include "tools/gyre/settings_command.hpp"
+#include "tools/gyre/simulate_arguments.hpp"
+#include "tools/gyre/simulate_command.hpp"
 
 namespace gyre::tools {
 namespace {
@@ -39,6 +42,17 @@ int plot(const std::string& from, const std::string& to) {
   if (done) return 0;
   fmt::print(stderr, "{}\n", done.error().text);
   return 1;
+}
+
+// Where nothing is said of it, a NIC carries what one pair of ranks can.
+int simulate(SimulateOptions options) {
+  if (options.hosts.nic_bytes_per_second == 0) {
+    options.hosts.nic_bytes_per_second = 1 / options.hosts.other_host.seconds_per_byte;
+  }
+  const auto done = simulate_command(options);
+  if (done) return 0;
+  fmt::print(stderr, "{}\n", done.error().text);
+  return done.status() == Status::invalid_argument ? kUsageError : 1;
 }
 
 int start_job(const RunOptions& options) {
@@ -119,6 +133,8 @@ int execute(int argc, char** argv) {
   std::string to = "-";
   chart->add_option("file", from, "What compare_host --json wrote")->required();
   chart->add_option("-o,--output", to, "The SVG file (standard output)");
+  SimulateOptions simulation;
+  const auto* simulated = add_simulate(app, simulation);
   try {
     app.parse(static_cast<int>(arguments.ours.size()), arguments.ours.data());
   } catch (const CLI::ParseError& error) {
@@ -129,6 +145,7 @@ int execute(int argc, char** argv) {
     return 0;
   }
   if (chart->parsed()) return plot(from, to);
+  if (simulated->parsed()) return simulate(std::move(simulation));
   if (list->parsed()) return print_settings(markdown);
   const auto left = run->remaining();
   if (!left.empty() && left.front().starts_with('-')) {
