@@ -36,13 +36,15 @@ class Series:
     environment: dict = field(default_factory=dict)
 
 
-def gyre_run(build, job):
-    return (f"{build}/bin/gyre", "run", "-n", str(job.ranks))
+def gyre_run(build, job, pinned=True):
+    """The launcher of ranks; while there is a core for each it pins them, as the peers' do."""
+    binding = ("--bind-to", "core") if pinned and not job.crowded else ()
+    return (f"{build}/bin/gyre", "run", "-n", str(job.ranks), *binding)
 
 
 def gyre_series(build, job):
     """Gyre with memory that it knows nothing of, and with its own."""
-    launch = (*gyre_run(build, job), "--bind-to", "core")
+    launch = gyre_run(build, job)
     path = {"tcp": {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}, "shm": {}}[job.transport]
     yield Series("gyre", "plain", launch, ("--memory_kind", "plain"), path)
     yield Series("gyre-registered", "ncclMemAlloc", launch, ("-R", "1"), path)
@@ -126,7 +128,7 @@ def oneccl_series(build, place, job):
     under_mpi = {**intel_environment(place, job), **common, "CCL_ATL_TRANSPORT": "mpi"}
     yield Series("oneccl", "mpi", launch, (), under_mpi)
     if job.transport == "tcp":
-        launch = (*gyre_run(build, job), "--bind-to", "core")
+        launch = gyre_run(build, job)
         network = {"CCL_PROCESS_LAUNCHER": "torchrun", "CCL_ATL_TRANSPORT": "ofi"}
         yield Series("oneccl", "ofi", launch, (), {**KEPT_HEAP, **common, **network})
 
@@ -136,7 +138,7 @@ def gloo_series(build, place, job):
     if job.transport == "tcp":
         for algorithm in ("ring", "bcube"):
             environment = {**KEPT_HEAP, "PEER_GLOO": algorithm}
-            yield Series("gloo", algorithm, gyre_run(build, job), (), environment)
+            yield Series("gloo", algorithm, gyre_run(build, job, pinned=False), (), environment)
 
 
 PEERS = {

@@ -135,6 +135,14 @@ class Launches(unittest.TestCase):
         with self.assertRaisesRegex(measure.Failed, "still running"):
             measure.run(["sleep", "60"], {}, 0.1)
 
+    def test_gyre_is_pinned_while_its_peers_are(self):
+        for ranks, pinned in ((2, True), (8, False)):
+            job = libraries.Job(ranks, "tcp", 2)
+            found = list(libraries.gyre_series("/build", job))
+            found += list(libraries.peer_series("/build", "/place", "oneccl", job, True))[1:]
+            for series in found:
+                self.assertEqual("--bind-to" in series.launch, pinned, series)
+
     def test_every_peer_has_a_series_where_it_says_so(self):
         for transport in ("shm", "tcp"):
             for ranks in (2, 8):
