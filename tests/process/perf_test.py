@@ -237,4 +237,4 @@ class Status(unittest.TestCase):
 
 if __name__ == "__main__":
     BIN, FAULTY = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
