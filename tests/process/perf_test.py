@@ -77,6 +77,13 @@ class Table(unittest.TestCase):
         self.assertRegex(" ".join(row[-2:]), r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$")
 
 
+    def test_warm_ups_are_over_when_the_clock_starts(self):
+        # With the bug, 8 bytes took as long as the large warm-ups that were still under way.
+        done = run("all_reduce_perf", "-b 8 -e 16M -f 2097152 -g 2 -c 0 -n 2 -w 5 -z 3")
+        small, large = (float(row[5]) for row in rows(done))
+        self.assertLess(small, large)
+
+
 class Operations(unittest.TestCase):
     def check_rows(self, program, done, types, labels):
         table = rows(done)
