@@ -16,7 +16,7 @@ SOURCE, BUILD = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
 
-from compare import libraries, limits, measure, results, sizes, tables  # noqa: E402
+from compare import libraries, limits, machine, measure, results, sizes, tables  # noqa: E402
 
 LIMITS = {
     "flag_us": 0.2,
@@ -179,3 +179,26 @@ class Whole(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
+class Machine(unittest.TestCase):
+    def test_a_core_counts_once_however_many_threads_it_has(self):
+        with tempfile.TemporaryDirectory() as root:
+            for cpu, siblings in enumerate(("0-1", "0-1", "2,4", "3", "2,4")):
+                os.makedirs(f"{root}/cpu{cpu}/topology")
+                with open(f"{root}/cpu{cpu}/topology/thread_siblings_list", "w") as file:
+                    file.write(siblings + "\n")
+            self.assertEqual(machine.cores(range(5), root), [0, 2, 3])
+            # A core of which only a later thread may be used; a CPU that sysfs does not know.
+            self.assertEqual(machine.cores([1, 4, 9], root), [1, 4, 9])
+        self.assertTrue(machine.cores())
+
+
+# Stands for `gyre run`: runs its program for as long as the number in COUNT is above 0.
+FAKE_GYRE = """#!/bin/sh
+left=$(cat "$COUNT")
+echo $((left - 1)) >"$COUNT"
+[ "$left" -gt 0 ] && exec "$REAL" "$@"
+echo no luck
+exit 9
+"""
+
+

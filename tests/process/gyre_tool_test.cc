@@ -1,7 +1,11 @@
 // The parts of `gyre run` that need no process.
 #include <gtest/gtest.h>
 
+#include <stdlib.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -76,6 +80,21 @@ TEST(Binding, TakesTheUsableCoresInTurn) {
   EXPECT_EQ(core_of(Binding::core, 3, cores), 6);
   EXPECT_EQ(core_of(Binding::none, 3, cores), -1);
   EXPECT_EQ(core_of(Binding::core, 3, {}), -1);
+}
+
+TEST(Binding, UsesASecondThreadOfACoreOnlyWhenEveryCoreHasARank) {
+  std::string root = ::testing::TempDir() + "cpuXXXXXX";
+  ASSERT_NE(::mkdtemp(root.data()), nullptr);
+  const std::vector<std::string> siblings = {"0-1", "0-1", "2,4", "3", "2,4"};
+  for (std::size_t cpu = 0; cpu < siblings.size(); ++cpu) {
+    const std::string folder = root + "/cpu" + std::to_string(cpu) + "/topology";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/thread_siblings_list") << siblings[cpu] << '\n';
+  }
+  EXPECT_EQ(cores_first({0, 1, 2, 3, 4}, root), (std::vector<int>{0, 2, 3, 1, 4}));
+  // A core of which only a later thread may be used; a CPU that sysfs does not know.
+  EXPECT_EQ(cores_first({1, 4, 9}, root), (std::vector<int>{1, 4, 9}));
+  std::filesystem::remove_all(root);
 }
 
 TEST(Chart, TicksAreRoundAndInside) {

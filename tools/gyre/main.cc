@@ -81,7 +81,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         return good ? std::string() : fmt::format("'{}' is not NAME=value", variable);
       });
   run->add_option("--bind-to", options.binding,
-                  "core: rank i runs on core i modulo the cores only; none (default)")
+                  "core: each rank runs on one CPU only, those of other cores first; none (default)")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, Binding>{{"none", Binding::none}, {"core", Binding::core}}));
   run->add_flag("-l,--tag-output", options.tag_output, "Put \"[rank] \" before every line");
