@@ -2,16 +2,17 @@
 
 A floor is the time that no library of processes with buffers of their own can beat on this machine:
 either one core must see what another wrote, or so many bytes must be copied, added or sent, with
-all cores at it and nothing else to do.
+as many cores at it as there are ranks, and nothing else to do.
 """
 
 import json
 import subprocess
 
 
-def measure_limits(build, sizes, seconds):
-    """What host_limits prints; None if it cannot measure here (one core)."""
+def measure_limits(build, cores, sizes, seconds):
+    """What host_limits prints of these cores; None if it cannot measure here (one core)."""
     command = [f"{build}/bin/host_limits", "--seconds", str(seconds)]
+    command += ["--cores", ",".join(map(str, cores))]
     command += ["--sizes", ",".join(map(str, sizes))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
@@ -27,7 +28,7 @@ def best_limits(one, other):
     ]
     best = {key: max(one[key], other[key]) for key in ("tcp_stream_gbps", "tcp_duplex_gbps")}
     best |= {key: min(one[key], other[key]) for key in ("flag_us", "tcp_us")}
-    return {**best, "memory": memory}
+    return {"cores": one["cores"], **best, "memory": memory}
 
 
 def rates_at(limits, size):
@@ -58,11 +59,14 @@ def wire_bytes(collective, ranks, size):
 
 
 def floor_micros(limits, case):
-    """The floor of `case`: collective, ranks, transport, bytes. None without limits."""
+    """The floor of `case`: collective, ranks, transport, bytes. None if it is not known."""
     if limits is None or case["ranks"] < 2:
         return None
     shape = case["collective"], case["ranks"], case["bytes"]
     if case["transport"] == "tcp":
+        # The connection was measured between two cores; more cores have several at work at once.
+        if len(limits["cores"]) > 2:
+            return None
         rate = max(limits["tcp_stream_gbps"], limits["tcp_duplex_gbps"]) * 1e3
         return max(limits["tcp_us"], wire_bytes(*shape) / rate)
     copy_rate, sum_rate = rates_at(limits, case["bytes"])
@@ -80,5 +84,5 @@ def limits_text(limits):
     ]
     for label, key in (("copy", "copy_gbps"), ("c = a + b", "sum_gbps")):
         rates = ", ".join(f"{row['bytes']}: {row[key]:.0f}" for row in limits["memory"])
-        lines.append(f"# {label} by two cores, GB/s of what is written, by bytes: {rates}")
+        lines.append(f"# {label} by {len(limits['cores'])} cores, GB/s of what is written, by bytes: {rates}")
     return "\n".join(lines) + "\n"

@@ -1,5 +1,6 @@
 #include "bench/limits/latency.hpp"
 
+#include <array>
 #include <limits>
 
 namespace gyre::limits {
@@ -13,9 +14,9 @@ double flag_micros(const Cores& cores, double seconds) {
   const double end = now() + seconds;
   do {
     std::array<Flag, 2> flags;
-    const double taken = timed_pair(cores, [&](int side) {
-      std::atomic<int>& mine = flags.at(static_cast<std::size_t>(side)).value;
-      const std::atomic<int>& theirs = flags.at(static_cast<std::size_t>(1 - side)).value;
+    const double taken = timed_together(cores, [&](std::size_t side) {
+      std::atomic<int>& mine = flags.at(side).value;
+      const std::atomic<int>& theirs = flags.at(1 - side).value;
       for (int turn = 1; turn <= kTurns; ++turn) {
         if (side == 0) mine.store(turn, std::memory_order_release);
         while (theirs.load(std::memory_order_acquire) < turn) {

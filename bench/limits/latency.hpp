@@ -1,7 +1,7 @@
 // How soon one core sees what another wrote.
 #pragma once
 
-#include "bench/limits/pair.hpp"
+#include "bench/limits/cores.hpp"
 
 namespace gyre::limits {
 

@@ -1,4 +1,4 @@
-// Prints, as JSON, what two cores of this machine can do at best: the floor under every collective
+// Prints, as JSON, what some cores of this machine can do at best: the floor under every collective
 // between host ranks.
 #include <fmt/format.h>
 
@@ -15,26 +15,26 @@
 namespace gyre::limits {
 namespace {
 
-// The first two that this process may use, or one twice.
+// The first two that this process may use, or one.
 Cores two_cores() {
+  Cores cores;
   cpu_set_t allowed;
-  Cores cores{0, 0};
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cores;
-  std::size_t found = 0;
-  for (int core = 0; core < CPU_SETSIZE && found < cores.size(); ++core) {
-    if (CPU_ISSET(static_cast<std::size_t>(core), &allowed)) cores.at(found++) = core;
+  for (int core = 0; core < CPU_SETSIZE && cores.size() < 2; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &allowed)) cores.push_back(core);
   }
-  if (found == 1) cores[1] = cores[0];
   return cores;
 }
 
-nlohmann::ordered_json measure(const std::vector<std::size_t>& sizes, double seconds) {
-  const Cores cores = two_cores();
-  if (cores[0] == cores[1]) throw std::runtime_error("two cores are needed, and there is one");
+// Latencies and connections of the first two cores, memory of all of them.
+nlohmann::ordered_json measure(const Cores& cores, const std::vector<std::size_t>& sizes,
+                               double seconds) {
+  if (cores.size() < 2) throw std::runtime_error("two cores are needed, and there is one");
+  const Cores pair{cores[0], cores[1]};
   nlohmann::ordered_json report;
   report["cores"] = cores;
-  report["flag_us"] = flag_micros(cores, seconds);
-  const TcpRate tcp = tcp_rate(cores, seconds);
+  report["flag_us"] = flag_micros(pair, seconds);
+  const TcpRate tcp = tcp_rate(pair, seconds);
   report["tcp_us"] = tcp.micros;
   report["tcp_stream_gbps"] = tcp.stream_gbps;
   report["tcp_duplex_gbps"] = tcp.duplex_gbps;
@@ -48,14 +48,18 @@ nlohmann::ordered_json measure(const std::vector<std::size_t>& sizes, double sec
 }
 
 int execute(int argc, char** argv) {
-  CLI::App app{"What two cores of this machine can do at best", "host_limits"};
+  CLI::App app{"What some cores of this machine can do at best", "host_limits"};
+  Cores cores;
   std::vector<std::size_t> sizes{4096, 65536, 1 << 20, 16 << 20, 64 << 20};
   double seconds = 0.1;
   app.add_option("--sizes", sizes, "Bytes of the arrays")->delimiter(',');
+  app.add_option("--cores", cores, "CPUs to measure, one of each core (default: the first two)")
+      ->delimiter(',')
+      ->check(CLI::Range(0, CPU_SETSIZE - 1));
   app.add_option("--seconds", seconds, "For each figure")->check(CLI::Range(0.0, 60.0));
   CLI11_PARSE(app, argc, argv);
   try {
-    fmt::print("{}\n", measure(sizes, seconds).dump(1));
+    fmt::print("{}\n", measure(cores.empty() ? two_cores() : cores, sizes, seconds).dump(1));
     return 0;
   } catch (const std::exception& failure) {
     fmt::print(stderr, "host_limits: {}\n", failure.what());

@@ -68,13 +68,13 @@ Array make_array(std::size_t floats) {
 }
 
 double rate(const Cores& cores, const Part& whole, Kernel kernel, double seconds) {
-  const std::size_t half = whole.floats / 2;
+  const std::size_t share = whole.floats / cores.size();
   const std::size_t bytes = whole.floats * sizeof(float);
-  // As many repetitions as take longer than starting two threads together does.
+  // As many repetitions as take longer than starting the threads together does.
   const std::size_t repetitions = std::max<std::size_t>(1, (std::size_t{8} << 20) / bytes);
-  const auto body = [&](int side) {
-    const std::size_t at = static_cast<std::size_t>(side) * half;
-    const Part part{whole.c + at, whole.a + at, whole.b + at, half};
+  const auto body = [&](std::size_t side) {
+    const std::size_t at = side * share;
+    const Part part{whole.c + at, whole.a + at, whole.b + at, share};
     for (std::size_t i = 0; i < repetitions; ++i) {
       kernel(part);
       asm volatile("" ::: "memory");  // lest the compiler drop all but the last
@@ -83,7 +83,7 @@ double rate(const Cores& cores, const Part& whole, Kernel kernel, double seconds
   double best = 0;
   const double end = now() + seconds;
   do {
-    const double taken = timed_pair(cores, body);
+    const double taken = timed_together(cores, body);
     best = std::max(best, static_cast<double>(bytes * repetitions) / taken / 1e9);
   } while (now() < end);
   return best;
@@ -92,8 +92,9 @@ double rate(const Cores& cores, const Part& whole, Kernel kernel, double seconds
 }  // namespace
 
 MemoryRate memory_rate(const Cores& cores, std::size_t bytes, double seconds) {
-  // A line for each side at least.
-  const std::size_t floats = std::max<std::size_t>(2, bytes / kLine / 2 * 2) * kLineFloats;
+  // Equally many lines for each core, one at least.
+  const std::size_t n = cores.size();
+  const std::size_t floats = std::max(n, bytes / kLine / n * n) * kLineFloats;
   const Array a = make_array(floats);
   const Array b = make_array(floats);
   const Array c = make_array(floats);

@@ -43,7 +43,7 @@ class Connection {
     tune(first_);
     tune(second_);
   }
-  int end(int side) const { return side == 0 ? first_.get() : second_.get(); }
+  int end(std::size_t side) const { return side == 0 ? first_.get() : second_.get(); }
 
  private:
   int dial() const {
@@ -90,7 +90,7 @@ void transfer(int end, std::vector<char>& chunk, std::size_t to_send, std::size_
 double round_trips(const Cores& cores, int flags) {
   constexpr int kTurns = 1'000;
   const Connection connection;
-  const double taken = timed_pair(cores, [&](int side) {
+  const double taken = timed_together(cores, [&](std::size_t side) {
     std::vector<char> word(8);
     for (int turn = 0; turn < kTurns; ++turn) {
       if (side == 0) transfer(connection.end(0), word, word.size(), 0, flags);
@@ -104,7 +104,7 @@ double round_trips(const Cores& cores, int flags) {
 double stream(const Cores& cores, bool both, std::size_t chunk_bytes) {
   constexpr std::size_t kBytes = std::size_t{64} << 20;
   const Connection connection;
-  const double taken = timed_pair(cores, [&](int side) {
+  const double taken = timed_together(cores, [&](std::size_t side) {
     std::vector<char> chunk(chunk_bytes);
     const std::size_t out = both || side == 0 ? kBytes : 0;
     const std::size_t in = both || side == 1 ? kBytes : 0;

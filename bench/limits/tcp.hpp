@@ -1,7 +1,7 @@
 // What a TCP connection over loopback carries.
 #pragma once
 
-#include "bench/limits/pair.hpp"
+#include "bench/limits/cores.hpp"
 
 namespace gyre::limits {
 

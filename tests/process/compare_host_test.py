@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(SOURCE, "bench"))
 from compare import libraries, limits, machine, measure, results, sizes, tables  # noqa: E402
 
 LIMITS = {
+    "cores": [0, 1],
     "flag_us": 0.2,
     "tcp_us": 5.0,
     "tcp_stream_gbps": 4.0,
@@ -120,6 +121,21 @@ class Limits(unittest.TestCase):
 class Launches(unittest.TestCase):
     def test_wrong_elements_are_no_result(self):
         cell = {"time": 3.5, "nwrong": 0}
+    def test_a_connection_between_two_cores_is_no_floor_for_more(self):
+        many = {**LIMITS, "cores": [0, 1, 2, 3]}
+        self.assertIsNone(limits.floor_micros(many, case(ranks=4, transport="tcp")))
+        self.assertEqual(
+            limits.floor_micros(many, case(ranks=4)), limits.floor_micros(LIMITS, case(ranks=4))
+        )
+        self.assertIn("by 4 cores", limits.limits_text(many))
+
+    def test_as_many_cores_as_ranks_are_measured(self):
+        cores = (machine.cores() * 2)[:3]
+        found = limits.measure_limits(BUILD, cores, [64, 4096], 0.001)
+        self.assertEqual(found["cores"], cores)
+        self.assertTrue(all(row["sum_gbps"] > 0 for row in found["memory"]), found)
+        self.assertIsNone(limits.measure_limits(BUILD, cores[:1], [64], 0.001))
+
         good = {"size": 64, "out_of_place": cell, "in_place": {"time": 2.5, "nwrong": 0}}
         self.assertEqual(measure.times_of({"results": [good]}, "all_reduce"), [3.5])
         self.assertEqual(measure.times_of({"results": [good]}, "broadcast"), [2.5])
