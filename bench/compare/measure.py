@@ -46,18 +46,40 @@ def end(process):
             pass
 
 
+def read_times(path, collective, asked):
+    """{bytes: microseconds} of the report of one program. An odd one is its library's failure, and
+    must not end the comparison of the others."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            times = times_of(json.load(file), collective)
+    except OSError:
+        raise Failed("it ended well without a report") from None
+    except (ValueError, LookupError, TypeError) as error:
+        raise Failed(f"its report is none of a *_perf program: {error!r}") from None
+    if len(times) != len(asked):
+        raise Failed(f"it measured {len(times)} sizes instead of {len(asked)}")
+    return dict(zip(asked, times))
+
+
+def start(command, environment):
+    try:
+        return subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Failed(f"cannot start {command[0]}: {error.strerror}") from None
+
+
 def run(command, environment, limit):
     """Runs to the end or `limit` seconds; whatever it started ends with it."""
-    with subprocess.Popen(
-        command,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
+    with start(command, environment) as process:
         try:
             text, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -82,6 +104,5 @@ def measure(series, build, collective, sizes, seconds):
                 "--seconds", str(seconds), "--device", "host", "-J", report,
             ]  # fmt: skip
             run(command, series.environment, STOP_AFTER + 12 * seconds * len(asked))
-            with open(report, encoding="utf-8") as file:
-                times.update(zip(asked, times_of(json.load(file), collective), strict=True))
+            times.update(read_times(report, collective, asked))
     return times
