@@ -1,7 +1,6 @@
 """What is compared: how each library is started, and the settings it is at its best with."""
 
 import os
-import shutil
 from dataclasses import dataclass, field
 
 # A freed buffer stays in the heap: MPI libraries take a fresh one in every large reduction, and its
@@ -146,14 +145,17 @@ PEERS = {
     "impi": impi_series,
     "oneccl": oneccl_series,
     "openmpi4": lambda build, place, job: openmpi_series(
-        "openmpi4", shutil.which("mpirun.openmpi"), job, "vader"
+        "openmpi4", "mpirun.openmpi", job, "vader"
     ),
-    "mpich4": lambda build, place, job: mpich_series("mpich4", shutil.which("mpirun.mpich"), job, "ucx"),
+    "mpich4": lambda build, place, job: mpich_series("mpich4", "mpirun.mpich", job, "ucx"),
     "openmpi5": lambda build, place, job: openmpi_series(
         "openmpi5", f"{place}/openmpi5/bin/mpirun", job, "sm"
     ),
     "mpich5": lambda build, place, job: mpich_series("mpich5", f"{place}/mpich5/bin/mpirun", job, "ofi"),
 }
+
+# Shown beside the others, but not whom Gyre is measured against unless --peers names them.
+REFERENCES = ("impi",)
 
 
 def adapter(place, name):

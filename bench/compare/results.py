@@ -58,17 +58,31 @@ def summarize(samples):
     return {library: result for library, result in best.items() if result}
 
 
-def best_peer(libraries):
-    """The name of the fastest library that is not Gyre; None if there is none."""
-    peers = [name for name in libraries if name not in OWN]
-    return min(peers, key=lambda name: libraries[name].micros, default=None)
+def fastest(libraries, names):
+    """Which of `names` that have times is fastest; None if none has."""
+    found = [name for name in names if name in libraries]
+    return min(found, key=lambda name: libraries[name].micros, default=None)
 
 
-def row_of(case, samples, floor_micros):
-    """The JSON row of one size. `case`: collective, ranks, transport, bytes."""
+def ratios_to(libraries, other):
+    """How many times faster than `other` each of Gyre's own series is."""
+    return {
+        name: ratio(libraries[other].times, libraries[name].times)
+        for name in OWN
+        if other and name in libraries
+    }
+
+
+def row_of(case, samples, floor_micros, references=()):
+    """The JSON row of one size. `case`: collective, ranks, transport, bytes. `references` are
+    libraries that are no peers."""
     libraries = summarize(samples)
-    peer = best_peer(libraries)
-    row = {**case, "floor_us": floor_micros, "libraries": {}, "best_peer": peer, "ratio": {}}
+    peer = fastest(libraries, set(libraries) - set(OWN) - set(references))
+    row = {**case, "floor_us": floor_micros, "libraries": {}}
+    row |= {"best_peer": peer, "ratio": ratios_to(libraries, peer)}
+    reference = fastest(libraries, references)
+    if reference:
+        row |= {"best_reference": reference, "reference_ratio": ratios_to(libraries, reference)}
     for name, best in libraries.items():
         row["libraries"][name] = {
             "time_us": best.micros,
@@ -77,7 +91,4 @@ def row_of(case, samples, floor_micros):
             "setting": best.setting,
             "times_us": list(best.times),
         }
-    for name in OWN:
-        if peer and name in libraries:
-            row["ratio"][name] = ratio(libraries[peer].times, libraries[name].times)
     return row

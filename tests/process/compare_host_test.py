@@ -80,6 +80,15 @@ class Results(unittest.TestCase):
         # Twice as fast in every round, however slow the round.
         self.assertEqual(results.ratio([2, 200, 20], [1, 100, 10]), 2)
 
+    def test_a_reference_is_shown_but_is_no_best_peer(self):
+        row = results.row_of(case(), self.SAMPLES, None, references=["one"])
+        self.assertEqual((row["best_peer"], row["best_reference"]), ("two", "one"))
+        self.assertAlmostEqual(row["ratio"]["gyre"], 3.5)
+        self.assertEqual(row["reference_ratio"], {"gyre": 2.0, "gyre-registered": 4.0})
+        line = tables.table_text([row]).splitlines()[-1]
+        self.assertRegex(line, r"two \(default\) +3\.50x +7\.00x .*one \(ring\) +2\.00x +4\.00x$")
+        self.assertNotIn("reference", tables.table_text([results.row_of(case(), self.SAMPLES, None)]))
+
     def test_without_peers_there_is_no_ratio(self):
         row = results.row_of(case(), {"gyre": {"plain": [4.0]}}, 1.0)
         self.assertEqual((row["best_peer"], row["ratio"]), (None, {}))
@@ -112,15 +121,6 @@ class Limits(unittest.TestCase):
         self.assertIsNone(limits.floor_micros(None, case()))
         self.assertIsNone(limits.floor_micros(LIMITS, case(ranks=1)))
 
-    def test_the_best_of_two_measurements(self):
-        worse = {**LIMITS, "flag_us": 0.9, "tcp_stream_gbps": 1.0}
-        self.assertEqual(limits.best_limits(worse, LIMITS), LIMITS)
-        self.assertEqual(limits.best_limits(None, LIMITS), LIMITS)
-
-
-class Launches(unittest.TestCase):
-    def test_wrong_elements_are_no_result(self):
-        cell = {"time": 3.5, "nwrong": 0}
     def test_a_connection_between_two_cores_is_no_floor_for_more(self):
         many = {**LIMITS, "cores": [0, 1, 2, 3]}
         self.assertIsNone(limits.floor_micros(many, case(ranks=4, transport="tcp")))
@@ -136,6 +136,15 @@ class Launches(unittest.TestCase):
         self.assertTrue(all(row["sum_gbps"] > 0 for row in found["memory"]), found)
         self.assertIsNone(limits.measure_limits(BUILD, cores[:1], [64], 0.001))
 
+    def test_the_best_of_two_measurements(self):
+        worse = {**LIMITS, "flag_us": 0.9, "tcp_stream_gbps": 1.0}
+        self.assertEqual(limits.best_limits(worse, LIMITS), LIMITS)
+        self.assertEqual(limits.best_limits(None, LIMITS), LIMITS)
+
+
+class Launches(unittest.TestCase):
+    def test_wrong_elements_are_no_result(self):
+        cell = {"time": 3.5, "nwrong": 0}
         good = {"size": 64, "out_of_place": cell, "in_place": {"time": 2.5, "nwrong": 0}}
         self.assertEqual(measure.times_of({"results": [good]}, "all_reduce"), [3.5])
         self.assertEqual(measure.times_of({"results": [good]}, "broadcast"), [2.5])
@@ -150,6 +159,20 @@ class Launches(unittest.TestCase):
             measure.run(["sh", "-c", "echo oh; exit 3"], {}, 20)
         with self.assertRaisesRegex(measure.Failed, "still running"):
             measure.run(["sleep", "60"], {}, 0.1)
+        with self.assertRaisesRegex(measure.Failed, "/no/such/mpirun"):
+            measure.run(["/no/such/mpirun"], {}, 20)
+
+    def test_an_odd_report_is_no_result(self):
+        row = {"size": 64, "out_of_place": {"time": 3.5, "nwrong": 0}}
+        reports = ("", "{", "[]", "{}", '{"results": [{}]}', json.dumps({"results": [row]}))
+        for text in (None, *reports):
+            with tempfile.TemporaryDirectory() as folder, self.subTest(text):
+                path = os.path.join(folder, "a.json")
+                if text is not None:
+                    with open(path, "w", encoding="utf-8") as file:
+                        file.write(text)
+                with self.assertRaises(measure.Failed):
+                    measure.read_times(path, "all_reduce", [64, 128])
 
     def test_gyre_is_pinned_while_its_peers_are(self):
         for ranks, pinned in ((2, True), (8, False)):
@@ -170,7 +193,70 @@ class Launches(unittest.TestCase):
                     self.assertEqual(len(labels), len(set(labels)))
 
 
+class Machine(unittest.TestCase):
+    def test_a_core_counts_once_however_many_threads_it_has(self):
+        with tempfile.TemporaryDirectory() as root:
+            for cpu, siblings in enumerate(("0-1", "0-1", "2,4", "3", "2,4")):
+                os.makedirs(f"{root}/cpu{cpu}/topology")
+                with open(f"{root}/cpu{cpu}/topology/thread_siblings_list", "w") as file:
+                    file.write(siblings + "\n")
+            self.assertEqual(machine.cores(range(5), root), [0, 2, 3])
+            # A core of which only a later thread may be used; a CPU that sysfs does not know.
+            self.assertEqual(machine.cores([1, 4, 9], root), [1, 4, 9])
+        self.assertTrue(machine.cores())
+
+
+# Stands for `gyre run`: runs its program for as long as the number in COUNT is above 0.
+FAKE_GYRE = """#!/bin/sh
+left=$(cat "$COUNT")
+echo $((left - 1)) >"$COUNT"
+[ "$left" -gt 0 ] && exec "$REAL" "$@"
+echo no luck
+exit 9
+"""
+
+
 class Whole(unittest.TestCase):
+    def compare(self, build, *arguments, environment=None):
+        command = [sys.executable, f"{SOURCE}/bench/compare_host", "--build", build, "--quick"]
+        command += ["--peers", "none", "--sizes", "16,64K", "--seconds", "0.001", *arguments]
+        return subprocess.run(
+            command, env={**os.environ, **(environment or {})},
+            capture_output=True, text=True, timeout=90, check=False,
+        )  # fmt: skip
+
+    def test_a_series_that_fails_later_leaves_no_times_and_the_others_stay(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report, count = os.path.join(folder, "a.json"), os.path.join(folder, "count")
+            os.makedirs(f"{folder}/bin")
+            for name in ("all_reduce_perf", "host_limits"):
+                os.symlink(f"{BUILD}/bin/{name}", f"{folder}/bin/{name}")
+            with open(f"{folder}/bin/gyre", "w", encoding="utf-8") as file:
+                file.write(FAKE_GYRE)
+            os.chmod(f"{folder}/bin/gyre", 0o755)
+            # Of two launches of each of two series the last, of gyre-registered, fails.
+            with open(count, "w", encoding="utf-8") as file:
+                file.write("3\n")
+            environment = {"REAL": f"{BUILD}/bin/gyre", "COUNT": count}
+            done = self.compare(
+                folder, "--rounds", "2", "--json", report, environment=environment
+            )
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("no luck", done.stdout)
+            with open(report, encoding="utf-8") as file:
+                rows = json.load(file)["rows"]
+            self.assertEqual([set(row["libraries"]) for row in rows], [{"gyre"}] * 2)
+
+    def test_a_file_that_cannot_be_written_is_refused_at_once(self):
+        done = self.compare(BUILD, "--json", "/no/such/folder/a.json")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn("/no/such/folder/a.json", done.stderr)
+
+    def test_a_reference_that_is_not_built_is_refused(self):
+        done = self.compare(BUILD, "--place", "/nowhere", "--reference", "impi")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("not built: impi", done.stderr)
+
     def test_gyre_alone_and_its_plot(self):
         with tempfile.TemporaryDirectory() as folder:
             report, chart = os.path.join(folder, "a.json"), os.path.join(folder, "a.svg")
@@ -195,26 +281,3 @@ class Whole(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
-class Machine(unittest.TestCase):
-    def test_a_core_counts_once_however_many_threads_it_has(self):
-        with tempfile.TemporaryDirectory() as root:
-            for cpu, siblings in enumerate(("0-1", "0-1", "2,4", "3", "2,4")):
-                os.makedirs(f"{root}/cpu{cpu}/topology")
-                with open(f"{root}/cpu{cpu}/topology/thread_siblings_list", "w") as file:
-                    file.write(siblings + "\n")
-            self.assertEqual(machine.cores(range(5), root), [0, 2, 3])
-            # A core of which only a later thread may be used; a CPU that sysfs does not know.
-            self.assertEqual(machine.cores([1, 4, 9], root), [1, 4, 9])
-        self.assertTrue(machine.cores())
-
-
-# Stands for `gyre run`: runs its program for as long as the number in COUNT is above 0.
-FAKE_GYRE = """#!/bin/sh
-left=$(cat "$COUNT")
-echo $((left - 1)) >"$COUNT"
-[ "$left" -gt 0 ] && exec "$REAL" "$@"
-echo no luck
-exit 9
-"""
-
-
