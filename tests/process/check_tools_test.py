@@ -132,3 +132,8 @@ class Arrows(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
+                "src/base/d.cc": "#include <comm/c.hpp>\n#include <vector>\n",
+                "trainer/t.cc": "#include <src/base/a.hpp>\n",
+        self.assertIn("src/base/d.cc: base must not include <comm/c.hpp> of comm", said)
+        self.assertIn("trainer/t.cc: trainer must not include <src/base/a.hpp> of base", said)
+        self.assertNotIn("<vector>", said)
