@@ -49,12 +49,12 @@ def junit(*tests):
 
 
 class CountCases(unittest.TestCase):
-    def count(self, *tests):
+    def count(self, *tests, expected=()):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
             file.write(junit(*tests))
             file.flush()
             result = subprocess.run(
-                [f"{ROOT}/tools/count_cases", file.name],
+                [f"{ROOT}/tools/count_cases", file.name, *expected],
                 capture_output=True, text=True, timeout=LIMIT, check=True,
             )
         *said, totals = result.stdout.splitlines()
@@ -87,6 +87,124 @@ class CountCases(unittest.TestCase):
     def test_a_crash_between_cases_is_a_failure(self):
         crashed = GTEST.split("[ RUN      ] Worlds")[0] + "[ RUN      ] Suite.Crash\nSegmentation"
         self.assertEqual(self.count(("suite", "fail", crashed))[0], "1 1 0")
+
+    def test_what_should_have_run_and_did_not_is_a_failure(self):
+        totals, said = self.count(("a", "run", "fine\n"), expected=["a", "b"])
+        self.assertEqual(totals, "1 1 0")
+        self.assertIn("FAILED: b: it did not run", said)
+
+
+FAKES = {
+    # CTest: knows two tests; runs those that RUN names.
+    "ctest": """#!/bin/sh
+case "$*" in *" -N"*) printf '  Test #1: one\\n  Test #12: two (Disabled)\\n\\nTotal Tests: 2\\n'; exit; esac
+while [ "$1" != --output-junit ]; do shift; done
+{ echo '<testsuite>'
+  for name in $RUN; do echo "<testcase name=\\"$name\\" status=\\"run\\"/>"; done
+  echo "$END"; } >"$2"
+""",
+    "cmake": "#!/bin/sh\necho fine\n",
+    "setup": "#!/bin/sh\necho fine\n",
+    "ninja": "#!/bin/sh\necho fine\n",
+}
+
+
+class Check(unittest.TestCase):
+    """tools/check in a tree of stand-ins for all that it starts."""
+
+    def check(self, level, run="one two", end="</testsuite>", budget="4500", setup="", wrapped=None):
+        with tempfile.TemporaryDirectory() as tree:
+            os.makedirs(f"{tree}/bin")
+            os.makedirs(f"{tree}/tools")
+            places = {name: f"bin/{name}" for name in ("ctest", "cmake", "ninja")}
+            stand_ins = ("setup", "check_arrows", "check_format", "check_headers", "check_tidy")
+            places |= {name: f"tools/{name}" for name in stand_ins}
+            for name, place in places.items():
+                text = setup if setup and name == "setup" else FAKES.get(name, FAKES["setup"])
+                with open(f"{tree}/{place}", "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.chmod(f"{tree}/{place}", 0o755)
+            shutil.copy(f"{ROOT}/tools/count_cases", f"{tree}/tools/count_cases")
+            with open(f"{ROOT}/tools/check", encoding="utf-8") as file:
+                script = file.read().replace("budget_s=4500", f"budget_s={budget}")
+            with open(f"{tree}/tools/check", "w", encoding="utf-8") as file:
+                file.write(script)
+            environment = {**os.environ, "PATH": f"{tree}/bin:{os.environ['PATH']}"}
+            command = ["bash", f"{tree}/tools/check", level]
+            result = subprocess.run(
+                wrapped(command) if wrapped else command,
+                env={**environment, "RUN": run, "END": end}, input="secret\n",
+                capture_output=True, text=True, timeout=LIMIT,
+            )
+            return result.returncode, result.stdout + result.stderr
+
+    def test_all_well(self):
+        status, said = self.check("fast")
+        self.assertEqual(status, 0, said)
+        self.assertEqual(said.splitlines()[-1], "8 passed, 0 failed")
+
+    def test_what_the_time_did_not_reach_is_not_well(self):
+        status, said = self.check("fast", budget="1", setup="#!/bin/sh\nsleep 2\n")
+        self.assertIn("1 passed, 0 failed, 4 skipped", said)
+        self.assertNotEqual(status, 0, said)
+
+    def test_a_test_that_ctest_did_not_come_to_has_failed(self):
+        status, said = self.check("fast", run="one")
+        self.assertNotEqual(status, 0, said)
+        self.assertIn("FAILED: two: it did not run", said)
+
+    def test_results_that_cannot_be_read_are_a_failure(self):
+        status, said = self.check("fast", end="<")
+        self.assertNotEqual(status, 0, said)
+        self.assertIn("no result can be read", said)
+
+    def test_ci_has_clang_tidy_and_no_sanitizer(self):
+        status, said = self.check("ci")
+        self.assertEqual(status, 0, said)
+        self.assertIn("== clang-tidy", said)
+        self.assertNotIn("asan", said)
+
+    @unittest.skipIf(shutil.which("script") is None, "no script(1), which gives a terminal")
+    def test_setup_may_ask_for_a_password(self):
+        asking = "#!/bin/sh\nread -r word </dev/tty && echo \"got $word\"\n"
+        status, said = self.check(
+            "fast", setup=asking,
+            wrapped=lambda command: ["script", "-qec", " ".join(command), "/dev/null"],
+        )
+        self.assertEqual(status, 0, said)
+        self.assertIn("got secret", said)
+
+
+class EmptyLists(unittest.TestCase):
+    """A check that found nothing to check has not passed."""
+
+    def run_in(self, tree, name, environment=None):
+        os.makedirs(f"{tree}/tools")
+        shutil.copy(f"{ROOT}/tools/{name}", f"{tree}/tools/{name}")
+        return subprocess.run(
+            [f"{tree}/tools/{name}"], env={**os.environ, **(environment or {})},
+            capture_output=True, text=True, timeout=LIMIT,
+        )
+
+    def test_headers(self):
+        for is_repository in (False, True):
+            with tempfile.TemporaryDirectory() as tree:
+                if is_repository:
+                    subprocess.run(["git", "init", "-q", tree], check=True, timeout=LIMIT)
+                result = self.run_in(tree, "check_headers", {"GIT_CEILING_DIRECTORIES": tree})
+                self.assertNotEqual(result.returncode, 0, result.stdout)
+
+    def test_tidy(self):
+        with tempfile.TemporaryDirectory() as tree:
+            os.makedirs(f"{tree}/bin")
+            os.makedirs(f"{tree}/build-clang")
+            with open(f"{tree}/build-clang/compile_commands.json", "w", encoding="utf-8") as file:
+                file.write("[]")
+            with open(f"{tree}/bin/cmake", "w", encoding="utf-8") as file:
+                file.write(FAKES["cmake"])
+            os.chmod(f"{tree}/bin/cmake", 0o755)
+            result = self.run_in(tree, "check_tidy", {"PATH": f"{tree}/bin:{os.environ['PATH']}"})
+            self.assertNotEqual(result.returncode, 0, result.stdout)
 
 
 class Arrows(unittest.TestCase):
@@ -121,6 +239,8 @@ class Arrows(unittest.TestCase):
                 "bench/b.cc": '#include "base/a.hpp"\n',
                 "include/nccl.h": '#include "base/a.hpp"\n',
                 "transport/t.cc": '#include "none.hpp"\n',
+                "src/base/d.cc": "#include <comm/c.hpp>\n#include <vector>\n",
+                "trainer/t.cc": "#include <src/base/a.hpp>\n",
             }
         )
         self.assertEqual(status, 1)
@@ -128,12 +248,10 @@ class Arrows(unittest.TestCase):
         self.assertIn('bench/b.cc: bench must not include "base/a.hpp" of base', said)
         self.assertIn('include/nccl.h: a public header must not include "base/a.hpp"', said)
         self.assertIn('transport/t.cc: "none.hpp" is not a file of the tree', said)
+        self.assertIn("src/base/d.cc: base must not include <comm/c.hpp> of comm", said)
+        self.assertIn("trainer/t.cc: trainer must not include <src/base/a.hpp> of base", said)
+        self.assertNotIn("<vector>", said)
 
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
-                "src/base/d.cc": "#include <comm/c.hpp>\n#include <vector>\n",
-                "trainer/t.cc": "#include <src/base/a.hpp>\n",
-        self.assertIn("src/base/d.cc: base must not include <comm/c.hpp> of comm", said)
-        self.assertIn("trainer/t.cc: trainer must not include <src/base/a.hpp> of base", said)
-        self.assertNotIn("<vector>", said)
