@@ -6,8 +6,8 @@
 namespace gyre::bench {
 
 // The colour of `process`: processes of one colour form one communicator. `mask` (hexadecimal)
-// goes before `rule` ("AND 0x3", "& 3", "OR|...", "MOD%...", "DIV/..."; decimal, 0x or 0b); empty
-// texts are absent. Throws Failure if the text is not such a rule.
+// goes before `rule`: AND or &, OR or |, MOD or %, DIV or /, and a number that is decimal, 0x or 0b
+// ("AND 0x3", "%2"). Empty texts are absent. Throws Failure if the text is not such a rule.
 int split_colour(int process, std::string_view mask, std::string_view rule);
 
 }  // namespace gyre::bench
