@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <string_view>
 
 namespace gyre::bench {
 namespace {
@@ -14,29 +15,39 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 // The number in the only word of a file; `fallback` for "max" or no such file.
-std::int64_t read_number(const char* path, std::int64_t fallback) {
+std::int64_t read_number(const std::string& path, std::int64_t fallback) {
   std::ifstream file(path);
   std::int64_t value = 0;
   return file >> value ? value : fallback;
 }
 
-std::int64_t available_of_machine() {
-  std::ifstream file("/proc/meminfo");
+// The number after `name` at the beginning of a line; `fallback` if there is none.
+std::int64_t read_entry(const std::string& path, std::string_view name, std::int64_t fallback) {
+  std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
     std::istringstream words(line);
-    std::string name;
-    std::int64_t kib = 0;
-    if (words >> name >> kib && name == "MemAvailable:") return kib * 1024;
+    std::string word;
+    std::int64_t value = 0;
+    if (words >> word >> value && word == name) return value;
   }
-  return std::numeric_limits<std::int64_t>::max();
+  return fallback;
 }
 
-std::int64_t available_of_cgroup() {
-  constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t limit = read_number("/sys/fs/cgroup/memory.max", kUnlimited);
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t available_of_machine(const std::string& meminfo) {
+  const std::int64_t kib = read_entry(meminfo, "MemAvailable:", kUnlimited);
+  return kib == kUnlimited ? kUnlimited : kib * 1024;
+}
+
+std::int64_t available_of_cgroup(const std::string& folder) {
+  const std::int64_t limit = read_number(folder + "/memory.max", kUnlimited);
   if (limit == kUnlimited) return kUnlimited;
-  return std::max<std::int64_t>(0, limit - read_number("/sys/fs/cgroup/memory.current", 0));
+  // The group is charged for files that somebody read, until others need the memory.
+  const std::int64_t files = read_entry(folder + "/memory.stat", "inactive_file", 0);
+  const std::int64_t used = read_number(folder + "/memory.current", 0) - files;
+  return std::clamp<std::int64_t>(limit - used, 0, limit);
 }
 
 // Of one GPU: a sixteenth, at most 4 GiB, is left for the libraries, and 1 GiB for the rest.
@@ -78,7 +89,9 @@ std::string amount_text(std::int64_t bytes) {
 
 }  // namespace
 
-std::int64_t available_bytes() { return std::min(available_of_machine(), available_of_cgroup()); }
+std::int64_t available_bytes(const MemoryFiles& files) {
+  return std::min(available_of_machine(files.meminfo), available_of_cgroup(files.cgroup));
+}
 
 std::int64_t own_bytes() {
   std::ifstream file("/proc/self/smaps_rollup");

@@ -19,8 +19,14 @@ std::size_t buffer_limit(ProcessGroup& group, const Layout& layout,
 // that the sum over processes is what the machine gives. 0 if unknown.
 std::int64_t own_bytes();
 
+// Where the kernel says so.
+struct MemoryFiles {
+  std::string meminfo = "/proc/meminfo";
+  std::string cgroup = "/sys/fs/cgroup";  // the folder of the control group
+};
+
 // Bytes that this process may still take: free memory of the machine or of its control group.
-std::int64_t available_bytes();
+std::int64_t available_bytes(const MemoryFiles& files = {});
 
 struct MemoryUse {
   std::int64_t initialization = 0;  // communicators
