@@ -72,6 +72,7 @@ void touch_buffers(Rank& rank) {
   if (!rank.device->is_host()) return;
   std::memset(rank.buffers.send_base, 0, rank.buffers.bytes);
   std::memset(rank.buffers.receive_base, 0, rank.buffers.bytes);
+  if (rank.buffers.expected) std::memset(rank.buffers.expected.get(), 0, rank.buffers.bytes);
 }
 
 }  // namespace gyre::bench

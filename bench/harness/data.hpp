@@ -23,8 +23,8 @@ void prepare_data(const Collective& collective, const DataCase& data, const Plac
 // Elements of the result that are wrong.
 std::int64_t check_data(const DataCase& data, const Placement& placement, Rank& rank);
 
-// Writes every byte of both buffers once, so that no page fault and no shared zero page is
-// measured. Host ranks only; by the thread that will use them.
+// Writes every byte of all buffers once, so that no page fault and no shared zero page is measured,
+// and -M knows what they take. Host ranks only; by the thread that will use them.
 void touch_buffers(Rank& rank);
 
 }  // namespace gyre::bench

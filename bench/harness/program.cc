@@ -37,13 +37,16 @@ class Program {
   // Runs `work`; an exception ends the process.
   template <typename Work>
   auto guard(Work&& work);
+  // Runs `work(thread)` on as many threads as measure, the first on this one.
+  template <typename Work>
+  void on_threads(Work&& work);
   void start();
   void announce();
   void limit_sizes();
   void check_choice() const;
   void connect();
   void measure();
-  Totals measure_thread(int thread);
+  Totals measure_thread(int thread, std::int64_t before);
   int conclude();
   void tear_down();
 
@@ -79,6 +82,11 @@ std::string ranks_text(const Layout& layout) {
   return fmt::format("ranks {} to {}", first, first + layout.ranks_here() - 1);
 }
 
+// What this process has taken since own_bytes() was `before`.
+std::int64_t grown_since(std::int64_t before) {
+  return std::max<std::int64_t>(0, own_bytes() - before);
+}
+
 std::optional<double> min_bandwidth() {
   const char* text = std::getenv("NCCL_TESTS_MIN_BW");
   if (text == nullptr) return std::nullopt;
@@ -94,6 +102,16 @@ auto Program::guard(Work&& work) {
   } catch (const std::exception& error) {
     die(ExitCode::internal, error.what());
   }
+}
+
+template <typename Work>
+void Program::on_threads(Work&& work) {
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread < options_.threads; ++thread) {
+    threads.emplace_back([this, &work, thread] { guard([&] { work(thread); }); });
+  }
+  guard([&] { work(0); });
+  for (std::thread& thread : threads) thread.join();
 }
 
 int Program::run() {
@@ -163,41 +181,39 @@ void Program::connect() {
   team_ = std::make_unique<Team>(*group_, options_.threads);
   totals_.resize(static_cast<std::size_t>(options_.threads));
   const std::int64_t before = own_bytes();
-  if (!options_.parallel_init) {
-    create_communicators(library_, ranks_, id_, layout_, options_, collective_);
-    create_buffers(library_, ranks_, options_);
+  const auto create = [this](std::span<Rank> ranks) {
+    create_communicators(library_, ranks, id_, layout_, options_, collective_);
+  };
+  if (options_.parallel_init) {
+    on_threads([&](int thread) { create(ranks_of(thread)); });
+  } else {
+    create(ranks_);
   }
-  memory_.initialization = std::max<std::int64_t>(0, own_bytes() - before);
+  memory_.initialization = grown_since(before);
   print(header_text(options_));
 }
 
-Totals Program::measure_thread(int thread) {
+// `before`: what the process took before it had buffers.
+Totals Program::measure_thread(int thread, std::int64_t before) {
   const auto ranks = ranks_of(thread);
   Watchdog watchdog(std::chrono::seconds(options_.timeout_s), [this] {
     die(ExitCode::timeout, fmt::format("Test timeout ({}s)", options_.timeout_s));
   });
   const RunContext context{options_, layout_, library_, collective_, *team_};
-  if (options_.parallel_init) {
-    create_communicators(library_, ranks, id_, layout_, options_, collective_);
-    create_buffers(library_, ranks, options_);
-  }
+  for (Rank& rank : ranks) touch_buffers(rank);
+  team_->barrier();
+  if (thread == 0) memory_.buffers = grown_since(before);
   Runner runner(context, thread, ranks, watchdog, thread == 0 ? output_.get() : nullptr);
   return runner.run();
 }
 
 void Program::measure() {
   const std::int64_t before = own_bytes();
-  std::vector<std::thread> threads;
-  for (int thread = 1; thread < options_.threads; ++thread) {
-    threads.emplace_back([this, thread] {
-      guard([this, thread] { totals_[static_cast<std::size_t>(thread)] = measure_thread(thread); });
-    });
-  }
-  guard([this] { totals_[0] = measure_thread(0); });
-  for (std::thread& thread : threads) thread.join();
-  const auto copies = options_.check > 0 ? 3 : 2;
-  memory_.buffers = static_cast<std::int64_t>(options_.max_bytes) * copies * layout_.ranks_here();
-  memory_.collective = std::max<std::int64_t>(0, own_bytes() - before - memory_.buffers);
+  create_buffers(library_, ranks_, options_);
+  on_threads([&](int thread) {
+    totals_[static_cast<std::size_t>(thread)] = measure_thread(thread, before);
+  });
+  memory_.collective = grown_since(before + memory_.buffers);
   group_->barrier();
   tear_down();
 }

@@ -62,7 +62,6 @@ Runner::Runner(const RunContext& context, int thread, std::span<Rank> ranks, Wat
       output_(output) {}
 
 Totals Runner::run() {
-  for (Rank& rank : ranks_) touch_buffers(rank);
   const Collective& collective = context_.collective;
   const int version = context_.nccl.version;
   std::vector<OpInfo> ops{{ncclSum, collective.op_label(), 0}};

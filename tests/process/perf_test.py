@@ -131,6 +131,37 @@ class Operations(unittest.TestCase):
                 self.assertTrue(all(row[8] == "0" for row in table), table)
 
 
+def memory_use(done):
+    """Bytes that -M reported, by name."""
+    units = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+    line = re.search(r"Host memory usage.*", done.stdout)[0]
+    found = re.findall(r"([A-Z][\w-]+) +(\S+) ([KMG]?B)", line)
+    return {name: float(number) * units[unit] for name, number, unit in found}
+
+
+class Memory(unittest.TestCase):
+    def test_of_a_rank(self):
+        use = memory_use(run("all_reduce_perf", "-b 4M -e 4M -n 3 -M 1 --memory_kind plain",
+                             processes=8))
+        self.assertGreater(use["Initialization"] + use["Collective"], 0, use)
+        self.assertLess(use["Initialization"] + use["Collective"], 8 << 20, use)
+
+    def test_communicators_count_as_initialization_whoever_makes_them(self):
+        uses = [memory_use(run("all_reduce_perf", "-b 4K -e 4K -n 2 -M 1 -t 4 -p", parallel))
+                for parallel in "01"]
+        one_by_one, at_once = (use["Initialization"] for use in uses)
+        self.assertGreater(at_once, one_by_one / 4, uses)
+
+    def test_buffers_are_what_was_taken_for_them(self):
+        # The result of a rank, and so the expected one, is a quarter of the buffers.
+        use = memory_use(run("reduce_scatter_perf", "-b 32M -e 32M -n 2 -w 0 -M 1 -g 4"))
+        self.assertGreater(use["User-Allocated"], 4 * (2 * 32 << 20) * 0.99, use)
+        self.assertLess(use["User-Allocated"], 4 * (3 * 32 << 20) * 1.05, use)
+        self.assertGreater(use["Collective"], 0, use)
+        parts = sum(use[name] for name in ("Initialization", "User-Allocated", "Collective"))
+        self.assertAlmostEqual(use["Total"], parts, delta=parts / 50)
+
+
 class Processes(unittest.TestCase):
     def test_four_processes(self):
         done = run("all_reduce_perf", "-b 1K -e 1M -f 4 -n 3", processes=4)
@@ -142,14 +173,6 @@ class Processes(unittest.TestCase):
         done = run("alltoall_perf", "-b 64K -e 64K -n 2 -t 2 -g 2", processes=2)
         ranks = [int(rank) for rank in re.findall(r"#  Rank +(\d+)", done.stdout)]
         self.assertEqual(ranks, list(range(8)))
-
-    def test_memory_of_a_rank(self):
-        done = run("all_reduce_perf", "-b 4M -e 4M -n 3 -M 1 --memory_kind plain", processes=8)
-        use = re.search(r"Initialization (\S+ \S+) \|.*\| Collective (\S+ \S+) \|", done.stdout)
-        units = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-        taken = sum(float(number) * units[unit] for number, unit in map(str.split, use.groups()))
-        self.assertGreater(taken, 0, done.stdout)
-        self.assertLess(taken, 8 << 20, done.stdout)
 
     def test_split(self):
         done = run("all_gather_perf", "-b 8K -e 8K -n 2", processes=4,
