@@ -8,7 +8,7 @@ namespace {
 class SendRecv final : public Collective {
  public:
   std::string_view name() const override { return "SendRecv"; }
-  std::string_view op_label() const override { return "sum"; }  // what nccl-tests shows
+  bool names_ops() const override { return true; }  // as nccl-tests does
   bool checks_in_place() const override { return false; }
   void configure(ncclConfig_t& config) const override { config.maxP2pPeers = 2; }
 

@@ -88,6 +88,8 @@ class Collective {
   // Which choices the table iterates over, and what it shows for those it does not.
   virtual bool reduces() const { return false; }
   virtual bool rooted() const { return false; }
+  // A row for each operation of -o, which names it; without reduces() it means nothing more.
+  virtual bool names_ops() const { return reduces(); }
   virtual std::string_view op_label() const { return "none"; }
   // Results in place are only checked where the operation defines them.
   virtual bool checks_in_place() const { return true; }

@@ -65,7 +65,10 @@ Totals Runner::run() {
   const Collective& collective = context_.collective;
   const int version = context_.nccl.version;
   std::vector<OpInfo> ops{{ncclSum, collective.op_label(), 0}};
-  if (collective.reduces()) ops = chosen_ops(options_.op, version);
+  if (collective.names_ops()) ops = chosen_ops(options_.op, version);
+  if (!collective.reduces()) {
+    for (OpInfo& op : ops) op.value = ncclSum;
+  }
   int first_root = -1;
   int last_root = -1;
   if (collective.rooted()) {

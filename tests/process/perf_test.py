@@ -108,6 +108,12 @@ class Operations(unittest.TestCase):
                 label = "sum" if program == "sendrecv" else "none"
                 self.check_rows(program, done, 12, {label})
 
+    def test_sendrecv_names_operations_as_nccl_tests_does(self):
+        for choice, labels in (("max", ["max"]), ("all", ["sum", "prod", "max", "min", "avg", "mulsum"])):
+            table = rows(run("sendrecv_perf", "-b 4K -e 4K -g 2 -n 1 -o", choice))
+            self.assertEqual([row[3] for row in table], labels)
+            self.assertEqual({row[8] for row in table}, {"0"})
+
     def test_hypercube_needs_a_power_of_two(self):
         done = run("hypercube_perf", "-b 4K -e 8K -f 2 -g 4 -n 2")
         self.assertEqual([line.split()[7] for line in done.stdout.splitlines() if ROW.match(line)],
