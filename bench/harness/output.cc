@@ -1,21 +1,11 @@
 #include "bench/harness/output.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <span>
 
+#include "bench/harness/stats.hpp"
+
 namespace gyre::bench {
-namespace {
-
-std::vector<double> maxima(const std::vector<std::vector<double>>& rows) {
-  std::vector<double> largest = rows.front();
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < largest.size(); ++i) largest[i] = std::max(largest[i], row[i]);
-  }
-  return largest;
-}
-
-}  // namespace
 
 void Output::print(const std::string& text) const {
   std::fwrite(text.data(), 1, text.size(), stdout);

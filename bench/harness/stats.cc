@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 namespace gyre::bench {
 namespace {
@@ -31,6 +30,14 @@ IterStats iteration_stats(std::span<const double> times) {
   for (const double time : sorted) squares += (time - stats.mean) * (time - stats.mean);
   stats.stdev = std::sqrt(squares / count);
   return stats;
+}
+
+std::vector<double> maxima(const std::vector<std::vector<double>>& rows) {
+  std::vector<double> largest = rows.front();
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < largest.size(); ++i) largest[i] = std::max(largest[i], row[i]);
+  }
+  return largest;
 }
 
 }  // namespace gyre::bench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 namespace gyre::bench {
 
@@ -14,5 +15,8 @@ struct IterStats {
 
 // `times` in any unit, not empty.
 IterStats iteration_stats(std::span<const double> times);
+
+// The largest of each iteration; `rows` are of equal length, at least one.
+std::vector<double> maxima(const std::vector<std::vector<double>>& rows);
 
 }  // namespace gyre::bench

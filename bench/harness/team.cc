@@ -4,6 +4,8 @@
 #include <numeric>
 #include <span>
 
+#include "bench/harness/stats.hpp"
+
 namespace gyre::bench {
 namespace {
 
@@ -21,21 +23,22 @@ double combine(const std::vector<double>& values, Average how) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// All elements of all processes, process after process.
+// All elements of all processes, process after process. In pieces: what a process may give at once
+// is limited (1 MiB), and -I gives a number for each iteration.
 template <typename T>
 std::vector<T> gather_all(ProcessGroup& group, const std::vector<T>& mine) {
-  const auto bytes = group.all_gather(std::as_bytes(std::span(mine)));
-  std::vector<T> all(bytes.size() / sizeof(T));
-  std::memcpy(all.data(), bytes.data(), all.size() * sizeof(T));
-  return all;
-}
-
-std::vector<double> maxima(const std::vector<std::vector<double>>& rows) {
-  std::vector<double> largest = rows.front();
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < largest.size(); ++i) largest[i] = std::max(largest[i], row[i]);
+  constexpr std::size_t kPiece = (std::size_t{64} << 10) / sizeof(T);
+  const auto processes = static_cast<std::size_t>(group.size());
+  std::vector<T> all(mine.size() * processes);
+  for (std::size_t at = 0; at < mine.size(); at += kPiece) {
+    const auto piece = std::span(mine).subspan(at, std::min(kPiece, mine.size() - at));
+    const auto bytes = group.all_gather(std::as_bytes(piece));
+    for (std::size_t i = 0; i < processes; ++i) {
+      std::memcpy(&all[i * mine.size() + at], bytes.data() + i * piece.size_bytes(),
+                  piece.size_bytes());
+    }
   }
-  return largest;
+  return all;
 }
 
 }  // namespace
