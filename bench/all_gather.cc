@@ -6,8 +6,6 @@ namespace {
 
 class AllGather final : public Collective {
  public:
-  std::string_view name() const override { return "AllGather"; }
-
   Counts counts(std::size_t total, std::size_t element, int ranks) const override {
     const auto n = static_cast<std::size_t>(ranks);
     const std::size_t part = aligned_part(total, element, n);

@@ -5,8 +5,6 @@ namespace {
 
 class AllReduce final : public ReducingCollective {
  public:
-  std::string_view name() const override { return "AllReduce"; }
-
   Counts counts(std::size_t total, std::size_t, int) const override {
     return {.send = total, .receive = total, .argument = total};
   }

@@ -6,7 +6,6 @@ namespace {
 
 class AlltoAll final : public Collective {
  public:
-  std::string_view name() const override { return "AlltoAll"; }
   bool checks_in_place() const override { return false; }
 
   Counts counts(std::size_t total, std::size_t element, int ranks) const override {

@@ -33,7 +33,6 @@ class AlltoAllv final : public Collective {
     summarize_ = summary != nullptr && std::atoi(summary) != 0;
   }
 
-  std::string_view name() const override { return "AlltoAllv"; }
   bool checks_in_place() const override { return false; }
 
   Counts counts(std::size_t total, std::size_t element, int ranks) const override {

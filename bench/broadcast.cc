@@ -6,7 +6,6 @@ namespace {
 
 class Broadcast final : public Collective {
  public:
-  std::string_view name() const override { return "Broadcast"; }
   bool rooted() const override { return true; }
 
   Counts counts(std::size_t total, std::size_t, int) const override {

@@ -6,7 +6,6 @@ namespace {
 
 class Gather final : public Collective {
  public:
-  std::string_view name() const override { return "Gather"; }
   bool rooted() const override { return true; }
 
   Counts counts(std::size_t total, std::size_t element, int ranks) const override {

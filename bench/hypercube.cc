@@ -12,7 +12,6 @@ namespace {
 // differs in bit k.
 class HyperCube final : public Collective {
  public:
-  std::string_view name() const override { return "HyperCube"; }
   std::string_view op_label() const override { return ""; }
 
   Counts counts(std::size_t total, std::size_t element, int ranks) const override {

@@ -5,7 +5,6 @@ namespace {
 
 class Reduce final : public ReducingCollective {
  public:
-  std::string_view name() const override { return "Reduce"; }
   bool rooted() const override { return true; }
 
   Counts counts(std::size_t total, std::size_t, int) const override {

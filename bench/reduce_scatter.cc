@@ -5,8 +5,6 @@ namespace {
 
 class ReduceScatter final : public ReducingCollective {
  public:
-  std::string_view name() const override { return "ReduceScatter"; }
-
   Counts counts(std::size_t total, std::size_t element, int ranks) const override {
     const auto n = static_cast<std::size_t>(ranks);
     const std::size_t part = aligned_part(total, element, n);

@@ -7,7 +7,6 @@ namespace {
 // A shift along the ring: each rank sends to the next and receives from the one before.
 class SendRecv final : public Collective {
  public:
-  std::string_view name() const override { return "SendRecv"; }
   bool names_ops() const override { return true; }  // as nccl-tests does
   bool checks_in_place() const override { return false; }
   void configure(ncclConfig_t& config) const override { config.maxP2pPeers = 2; }

@@ -46,8 +46,4 @@ void Communicator::enqueue(float* data, std::size_t count, gyreStream_t stream) 
   }
 }
 
-void Communicator::broadcast(float* data, std::size_t count, gyreStream_t stream) {
-  require(COMM_BROADCAST(data, data, count, COMM_FLOAT, 0, all_, comm_stream(stream)), all_);
-}
-
 }  // namespace gyre::train

@@ -28,8 +28,6 @@ class Communicator final : public SumOverRanks {
   ~Communicator() override;
 
   void enqueue(float* data, std::size_t count, gyreStream_t stream) override;
-  // Rank 0's data on every rank, when the call returns. Any device or, on the host, any memory.
-  void broadcast(float* data, std::size_t count, gyreStream_t stream);
 
  private:
   void require(COMM_RESULT_T result, COMM_T comm);

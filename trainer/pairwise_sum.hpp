@@ -31,7 +31,6 @@ class PairwiseSum {
   }
   // The sum, once a power of two of vectors was added.
   std::span<const float> sum() const { return levels_[top()]; }
-  std::size_t count() const { return count_; }
 
  private:
   std::size_t top() const {

@@ -67,7 +67,6 @@ class Collective {
  public:
   virtual ~Collective() = default;
 
-  virtual std::string_view name() const = 0;
   virtual Counts counts(std::size_t total, std::size_t element, int ranks) const = 0;
 
   // Issues stage `stage` of the operation on one rank. All ranks of a thread issue a stage inside

@@ -42,7 +42,6 @@ void bind_management(Binder& binder, Library& library) {
   binder.optional(library.last_error, "ncclGetLastError");
   binder.required(library.init_rank_config, "ncclCommInitRankConfig");
   binder.required(library.destroy, "ncclCommDestroy");
-  binder.required(library.abort, "ncclCommAbort");
   binder.required(library.async_error, "ncclCommGetAsyncError");
   binder.required(library.group_start, "ncclGroupStart");
   binder.required(library.group_end, "ncclGroupEnd");

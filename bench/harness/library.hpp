@@ -28,7 +28,6 @@ struct Library {
   decltype(&::ncclGetLastError) last_error = nullptr;  // optional
   decltype(&::ncclCommInitRankConfig) init_rank_config = nullptr;
   decltype(&::ncclCommDestroy) destroy = nullptr;
-  decltype(&::ncclCommAbort) abort = nullptr;
   decltype(&::ncclCommGetAsyncError) async_error = nullptr;
   decltype(&::ncclGroupStart) group_start = nullptr;
   decltype(&::ncclGroupEnd) group_end = nullptr;

@@ -31,7 +31,7 @@ std::int64_t available_bytes(const MemoryFiles& files = {});
 struct MemoryUse {
   std::int64_t initialization = 0;  // communicators
   std::int64_t buffers = 0;         // the program's own
-  std::int64_t collective = 0;  // grown while measuring
+  std::int64_t collective = 0;      // grown while measuring
 };
 std::string memory_text(const MemoryUse& use, bool host);
 

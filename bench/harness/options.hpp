@@ -52,7 +52,6 @@ struct Options {
   std::string nccl;    // path of the library to measure; empty: the one beside the program
 
   Sweep sweep() const { return {min_bytes, max_bytes, step_bytes, step_factor}; }
-  int ranks_per_process() const { return threads * gpus; }
 };
 
 struct ParsedOptions {

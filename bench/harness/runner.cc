@@ -270,8 +270,8 @@ void Runner::launch_on(Rank& rank, const Row& row, bool in_place, std::size_t sh
 }
 
 void Runner::complete() {
-  // What issue() waited for after each operation needs no second look. -z 3 waits nowhere there: only
-  // a timed iteration does, and warm-ups must be over before one begins.
+  // What issue() waited for after each operation needs no second look. -z 3 waits nowhere there:
+  // only a timed iteration does, and warm-ups must be over before one begins.
   const bool each =
       options_.blocking == Blocking::wait || options_.blocking == Blocking::wait_and_barrier;
   if (!each || options_.agg_iters > 1) wait();

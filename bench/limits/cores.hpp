@@ -30,7 +30,8 @@ inline void run_on(int core) {
 
 // One thread for each core; seconds from the start of the first until the last is done with
 // `body(side)`, sides counting from 0.
-inline double timed_together(const Cores& cores, const std::function<void(std::size_t side)>& body) {
+inline double timed_together(const Cores& cores,
+                             const std::function<void(std::size_t side)>& body) {
   std::atomic<std::size_t> ready{0};
   std::vector<double> begin(cores.size());
   std::vector<double> end(cores.size());

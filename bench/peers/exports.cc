@@ -78,8 +78,6 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return guarded([&] { delete comm; });
 }
 
-ncclResult_t ncclCommAbort(ncclComm_t) { return ncclSuccess; }
-
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* state) {
   *state = ncclSuccess;
   return ncclSuccess;

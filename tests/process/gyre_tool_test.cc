@@ -1,6 +1,5 @@
 // The parts of `gyre run` that need no process.
 #include <gtest/gtest.h>
-
 #include <stdlib.h>
 
 #include <algorithm>

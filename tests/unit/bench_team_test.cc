@@ -10,7 +10,8 @@
 namespace gyre::bench {
 namespace {
 
-// Two processes, the other of which gives what this one gives. An exchange carries 1 MiB, as Gyre's.
+// Two processes, the other of which gives what this one gives. An exchange carries 1 MiB, as
+// Gyre's.
 class TwinProcesses final : public ProcessGroup {
  public:
   int rank() const override { return 0; }

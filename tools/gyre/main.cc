@@ -80,8 +80,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
         const bool good = variable.find('=') != std::string::npos && variable.front() != '=';
         return good ? std::string() : fmt::format("'{}' is not NAME=value", variable);
       });
-  run->add_option("--bind-to", options.binding,
-                  "core: each rank runs on one CPU only, those of other cores first; none (default)")
+  run->add_option(
+         "--bind-to", options.binding,
+         "core: each rank runs on one CPU only, those of other cores first; none (default)")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, Binding>{{"none", Binding::none}, {"core", Binding::core}}));
   run->add_flag("-l,--tag-output", options.tag_output, "Put \"[rank] \" before every line");
