@@ -1,18 +1,11 @@
-#include "bench/harness/pattern.hpp"
-#include "bench/harness/program.hpp"
+#include "bench/harness/gathering.hpp"
 
 namespace gyre::bench {
 namespace {
 
-class Gather final : public Collective {
+class Gather final : public GatheringCollective {
  public:
   bool rooted() const override { return true; }
-
-  Counts counts(std::size_t total, std::size_t element, int ranks) const override {
-    const auto n = static_cast<std::size_t>(ranks);
-    const std::size_t part = aligned_part(total, element, n);
-    return {.send = part, .receive = part * n, .argument = part, .send_in_place = part};
-  }
 
   void launch(const Call& c, int) const override {
     if (c.count == 0) return;
@@ -24,14 +17,9 @@ class Gather final : public Collective {
     }
   }
 
-  void input(const DataCase& d, std::byte* to) const override { write_part(d, to, d.rank); }
   // Off the root the receive buffer must be left alone.
   void expected(const DataCase& d, std::byte* to) const override {
-    if (d.rank != d.root) return;
-    const std::size_t part = d.counts.send * d.element;
-    for (int rank = 0; rank < d.ranks; ++rank) {
-      write_part(d, to + static_cast<std::size_t>(rank) * part, rank);
-    }
+    if (d.rank == d.root) GatheringCollective::expected(d, to);
   }
 
   Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int ranks) const override {
@@ -39,10 +27,6 @@ class Gather final : public Collective {
   }
 
  private:
-  static void write_part(const DataCase& d, std::byte* to, int rank) {
-    fill_random({to, d.counts.send * d.element}, d.seed, static_cast<std::uint64_t>(rank), 0);
-  }
-
   // For libraries from before 2.28.
   static void launch_pairs(const Call& c) {
     auto* receive = static_cast<std::byte*>(c.receive);

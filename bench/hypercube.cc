@@ -2,23 +2,16 @@
 #include <bit>
 #include <string>
 
-#include "bench/harness/pattern.hpp"
-#include "bench/harness/program.hpp"
+#include "bench/harness/gathering.hpp"
 
 namespace gyre::bench {
 namespace {
 
 // All-gather by send and receive: in stage k each rank swaps all it has with the rank whose number
 // differs in bit k.
-class HyperCube final : public Collective {
+class HyperCube final : public GatheringCollective {
  public:
   std::string_view op_label() const override { return ""; }
-
-  Counts counts(std::size_t total, std::size_t element, int ranks) const override {
-    const auto n = static_cast<std::size_t>(ranks);
-    const std::size_t part = aligned_part(total, element, n);
-    return {.send = part, .receive = part * n, .argument = part, .send_in_place = part};
-  }
 
   // One rank needs a stage too: it copies its part.
   int stages(int ranks) const override {
@@ -47,14 +40,6 @@ class HyperCube final : public Collective {
     group.end();
   }
 
-  void input(const DataCase& d, std::byte* to) const override { write_part(d, to, d.rank); }
-  void expected(const DataCase& d, std::byte* to) const override {
-    const std::size_t part = d.counts.send * d.element;
-    for (int rank = 0; rank < d.ranks; ++rank) {
-      write_part(d, to + static_cast<std::size_t>(rank) * part, rank);
-    }
-  }
-
   Bandwidth bandwidth(std::size_t bytes, std::size_t, double seconds, int ranks) const override {
     return bandwidth_of(static_cast<double>(bytes) * (ranks - 1), seconds, 1);
   }
@@ -62,11 +47,6 @@ class HyperCube final : public Collective {
   Obstacle obstacle(std::size_t, std::size_t, int ranks) const override {
     if (std::has_single_bit(static_cast<unsigned>(ranks))) return {};
     return {"nRanks " + std::to_string(ranks) + " is not a power of 2, skipping", false};
-  }
-
- private:
-  static void write_part(const DataCase& d, std::byte* to, int rank) {
-    fill_random({to, d.counts.send * d.element}, d.seed, static_cast<std::uint64_t>(rank), 0);
   }
 };
 

@@ -135,9 +135,6 @@ class MpiPeer final : public Peer {
   }
 
  private:
-  static const void* at(const void* base, int rank, std::size_t bytes) {
-    return static_cast<const std::byte*>(base) + static_cast<std::size_t>(rank) * bytes;
-  }
   MPI_Request& next_request() { return requests_.emplace_back(MPI_REQUEST_NULL); }
 
   const int rank_;

@@ -122,9 +122,6 @@ class OneCclPeer final : public Peer {
   }
 
  private:
-  static const void* at(const void* base, int rank, std::size_t bytes) {
-    return static_cast<const std::byte*>(base) + static_cast<std::size_t>(rank) * bytes;
-  }
   // For operations whose in-place form oneCCL does not promise.
   const void* copied(const void* data, std::size_t bytes) {
     scratch_.resize(bytes);

@@ -38,6 +38,11 @@ inline std::size_t size_of(ncclDataType_t type) {
   }
 }
 
+// Where the part of `rank` lies in a buffer of parts of `bytes` each.
+inline const void* at(const void* base, int rank, std::size_t bytes) {
+  return static_cast<const std::byte*>(base) + static_cast<std::size_t>(rank) * bytes;
+}
+
 // A communicator of the other library. Counts are elements per rank where a rank owns a part.
 class Peer {
  public:
