@@ -59,13 +59,14 @@ int run(const Options& options) {
   Progress progress(!leads, options.steps, options.log_every, options.log_json);
   if (leads) print_head(options, text, trainer, group.size(), device);
   trainer.run(progress);
+  // Rank 0 holds the rendezvous of the others, so it must not end before they are done. What it does
+  // alone from here may take longer than a barrier waits.
+  group.barrier();
   if (leads) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     progress.finish(trainer.held_out_loss(), hash_of(trainer.parameters()), seconds.count());
     print_sample(options, trainer);
   }
-  // Rank 0 still holds the rendezvous of the others.
-  group.barrier();
   return 0;
 }
 

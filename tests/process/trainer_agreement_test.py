@@ -46,6 +46,7 @@ class Agreement(unittest.TestCase):
             command,
             capture_output=True,
             text=True,
+            errors="replace",  # a sample is bytes
             timeout=LIMIT,
             check=False,
             env={**os.environ, **(environment or {})},
@@ -90,6 +91,14 @@ class Agreement(unittest.TestCase):
                 r"[0-9.]+ ms/step \([0-9]+%\), waited for [0-9.]+ ms \([0-9]+%\)",
             )
         self.assertEqual(done.stdout.count("--- sample\n"), 1, "rank 0 alone writes")
+
+    def test_nobody_waits_while_rank_0_writes_its_sample(self):
+        # The sample takes longer than a barrier of the processes does at most.
+        done = self.run_job(
+            2, "--steps", "2", "--sample", "30000", environment={"GYRE_INIT_TIMEOUT": "2"}
+        )
+        self.assertEqual(done.returncode, 0, done.stdout[-200:] + done.stderr)
+        self.assertIn("--- sample", done.stdout)
 
     def test_time_limit_ends_all_ranks(self):
         done = self.run_job(2, "--steps", "100000000", "--seconds", "1", "--sample", "0")
