@@ -155,5 +155,39 @@ def idle_nodes(conf):
     return done.stdout.split().count("idle")
 
 
+class Torchrun(unittest.TestCase):
+    """What it sets, with its store on the port that it names: it keeps that for as long as the job runs."""
+
+    def ranks(self, program, world):
+        with socket.create_server(("127.0.0.1", 0)) as store:
+            environment = {
+                **os.environ, "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(store.getsockname()[1]), "TORCHELASTIC_RUN_ID": f"test {os.getpid()}",
+                "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_USE_AGENT_STORE": "True",
+            }
+            started = [
+                subprocess.Popen(program, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True)
+                for rank in range(world)
+            ]
+            said = []
+            try:
+                for process in started:
+                    said.append(process.communicate(timeout=60)[0])
+            finally:
+                for process in started:
+                    process.kill()
+            self.assertEqual([process.returncode for process in started], [0] * world, "\n".join(said))
+            return "\n".join(said)
+
+    def test_examples(self):
+        program = os.path.join(BUILD, "bin", "examples", "sync_gradients")
+        self.assertEqual(self.ranks([need(program)], 3).count("gradients averaged"), 3)
+
+    def test_benches(self):
+        self.assertIn("#  Rank  2", self.ranks(PROGRAM, 3))
+
+
 if __name__ == "__main__":
     unittest.main()

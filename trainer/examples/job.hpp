@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -27,6 +28,18 @@ inline std::string from_launcher(const char* name, const char* alone) {
   return value != nullptr ? value : alone;
 }
 
+// Where rank 0 serves the others. torchrun keeps the port that it names for a store of its own, so
+// there every rank derives another one, below those that connections take theirs from.
+inline std::string meeting_place() {
+  const std::string address = from_launcher("MASTER_ADDR", "127.0.0.1");
+  const std::string port = from_launcher("MASTER_PORT", "29500");
+  const std::string job = from_launcher("TORCHELASTIC_RUN_ID", "");
+  if (job.empty()) return address + ":" + port;
+  const std::string attempt = from_launcher("TORCHELASTIC_RESTART_COUNT", "0");
+  const std::size_t hash = std::hash<std::string>()(job + ' ' + attempt + ' ' + port);
+  return address + ":" + std::to_string(20000 + hash % 12000);
+}
+
 class Job {
  public:
   Job()
@@ -34,11 +47,7 @@ class Job {
         world_(std::stoi(from_launcher("WORLD_SIZE", "1"))) {
     // Before the first call: libraries read their settings once. With this variable every library
     // gives the same id to all ranks: rank 0's address.
-    if (world_ > 1) {
-      const std::string address =
-          from_launcher("MASTER_ADDR", "127.0.0.1") + ":" + from_launcher("MASTER_PORT", "29500");
-      setenv("NCCL_COMM_ID", address.c_str(), 0);
-    }
+    if (world_ > 1) setenv("NCCL_COMM_ID", meeting_place().c_str(), 0);
     require(gyreDeviceOpen(gyreDeviceAuto, std::stoi(from_launcher("LOCAL_RANK", "0")), &device_));
     require(gyreStreamCreate(device_, &stream_));
     COMM_ID id;
