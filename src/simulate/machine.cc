@@ -60,6 +60,7 @@ Result<void> check_cost(const LinkCost& cost) {
 Result<void> check_cost(const StepCost& cost) {
   for (const NamedValue& one : {NamedValue{"a step's fixed time", cost.fixed},
                                 NamedValue{"a step's time per message", cost.per_message},
+                                NamedValue{"the time to read a byte", cost.read_per_byte},
                                 NamedValue{"the time to reduce a byte", cost.reduce_per_byte},
                                 NamedValue{"the time to copy a byte", cost.copy_per_byte},
                                 NamedValue{"the time to send a byte", cost.send_per_byte}}) {

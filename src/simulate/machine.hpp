@@ -26,6 +26,7 @@ struct LinkCost {
 struct StepCost {
   double fixed = 0;            // every step
   double per_message = 0;      // each message that it takes or sends
+  double read_per_byte = 0;    // its first operand
   double reduce_per_byte = 0;  // each operand that is folded into the first
   double copy_per_byte = 0;    // the value that it stores in the output
   double send_per_byte = 0;    // each message that it sends

@@ -30,7 +30,7 @@ double seconds_of(const StepCost& cost, std::uint64_t bytes, std::size_t receive
                   bool reads, bool stores) {
   const auto in = static_cast<double>(received), out = static_cast<double>(sent);
   const double folds = in + (reads ? 1 : 0) - 1;
-  const double per_byte = cost.reduce_per_byte * std::max(0.0, folds) +
+  const double per_byte = cost.read_per_byte + cost.reduce_per_byte * std::max(0.0, folds) +
                           (stores ? cost.copy_per_byte : 0) + cost.send_per_byte * out;
   return cost.fixed + cost.per_message * (in + out) + per_byte * static_cast<double>(bytes);
 }

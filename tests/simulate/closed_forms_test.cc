@@ -9,6 +9,7 @@ namespace {
 constexpr LinkCost kLink{.latency = 5e-6, .seconds_per_byte = 1 / 25e9};
 constexpr StepCost kStep{.fixed = 3e-7,
                          .per_message = 1e-7,
+                         .read_per_byte = 1 / 90e9,
                          .reduce_per_byte = 1 / 30e9,
                          .copy_per_byte = 1 / 50e9,
                          .send_per_byte = 1 / 70e9};
@@ -19,7 +20,7 @@ struct Work {
 
   double of(const StepCost& cost, double m) const {
     return cost.fixed + cost.per_message * messages +
-           m * (cost.reduce_per_byte * folds + cost.copy_per_byte * copies +
+           m * (cost.read_per_byte + cost.reduce_per_byte * folds + cost.copy_per_byte * copies +
                 cost.send_per_byte * sends);
   }
 };

@@ -67,8 +67,10 @@ void add_steps(CLI::App* app, SimulateOptions& options) {
   add_value(app, "--step", step.fixed, parse_seconds, "500ns", "What every step takes (0)");
   add_value(app, "--per-message", step.per_message, parse_seconds, "200ns",
             "What each message taken or sent adds to a step (0)");
+  add_value(app, "--read-bandwidth", step.read_per_byte, parse_per_byte, "30GB/s",
+            "At what rate a step reads its first operand (no time)");
   add_value(app, "--reduce-bandwidth", step.reduce_per_byte, parse_per_byte, "30GB/s",
-            "At what rate an operand is folded (no time)");
+            "At what rate it folds each further one (no time)");
   add_value(app, "--copy-bandwidth", step.copy_per_byte, parse_per_byte, "30GB/s",
             "At what rate a result is stored (no time)");
   add_value(app, "--send-bandwidth", step.send_per_byte, parse_per_byte, "30GB/s",

@@ -165,6 +165,7 @@ Json machine_json(const SimulateOptions& options) {
             {"step",
              {{"fixed", hosts.step.fixed},
               {"per_message", hosts.step.per_message},
+              {"read_per_byte", hosts.step.read_per_byte},
               {"reduce_per_byte", hosts.step.reduce_per_byte},
               {"copy_per_byte", hosts.step.copy_per_byte},
               {"send_per_byte", hosts.step.send_per_byte}}},
