@@ -2,62 +2,183 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+
+#include "collectives/binomial.hpp"
 #include "collectives/direct.hpp"
+#include "collectives/dissemination.hpp"
+#include "collectives/halving_doubling.hpp"
+#include "collectives/hierarchical.hpp"
 #include "collectives/pairwise.hpp"
+#include "collectives/recursive_doubling.hpp"
 #include "collectives/ring.hpp"
+#include "collectives/star.hpp"
+#include "collectives/tree.hpp"
 
 namespace gyre {
 namespace {
 
-// The signature of the table for builders without a root.
-template <Program (*Build)(std::uint32_t, std::uint32_t)>
-Program rootless(std::uint32_t rank, std::uint32_t world, std::uint32_t) {
+using U = std::uint32_t;
+
+// The signature of the table for builders without a root, or without hosts, or without both.
+template <Program (*Build)(U, U)>
+Program plain(U rank, U world, U, U) {
   return Build(rank, world);
 }
+template <Program (*Build)(U, U, U)>
+Program rooted(U rank, U world, U root, U) {
+  return Build(rank, world, root);
+}
+template <Program (*Build)(U, U, U)>
+Program hosted(U rank, U world, U, U ranks_per_host) {
+  return Build(rank, world, ranks_per_host);
+}
+
+U half(U world, U) { return std::max(1U, world / 2); }
+U half_of_power(U world, U) { return std::max(1U, std::bit_ceil(world) / 2); }
+U hosts(U world, U ranks_per_host) { return ranks_per_host == 1 ? 1 : world / ranks_per_host; }
+U ranks(U world, U ranks_per_host) { return ranks_per_host == world ? 1 : ranks_per_host; }
+U hosts_or_ranks(U world, U ranks_per_host) {
+  if (ranks_per_host == 1 || ranks_per_host == world) return 1;
+  return std::max(ranks_per_host, world / ranks_per_host);
+}
+
+using enum CollectiveKind;
 
 constexpr CatalogueEntry kCatalogue[] = {
+    {.algorithm = "star", .kind = all_reduce, .build = plain<star::all_reduce>},
     {.algorithm = "ring",
-     .kind = CollectiveKind::all_reduce,
-     .build = rootless<ring::all_reduce>,
+     .kind = all_reduce,
+     .build = plain<ring::all_reduce>,
      .min_slots = 2,
      .fixed_order = false},
-    {.algorithm = "ring",
-     .kind = CollectiveKind::reduce_scatter,
-     .build = rootless<ring::reduce_scatter>,
+    {.algorithm = "two_rings",
+     .kind = all_reduce,
+     .build = plain<ring::two_rings_all_reduce>,
+     .max_world = CatalogueEntry::kMaxWorld / 2,
      .min_slots = 2,
      .fixed_order = false},
-    {.algorithm = "ring",
-     .kind = CollectiveKind::all_gather,
-     .build = rootless<ring::all_gather>,
-     .min_slots = 2},
-    {.algorithm = "ring", .kind = CollectiveKind::broadcast, .build = ring::broadcast},
-    {.algorithm = "ring",
-     .kind = CollectiveKind::reduce,
-     .build = ring::reduce,
+    {.algorithm = "tree",
+     .kind = all_reduce,
+     .build = plain<tree::all_reduce>,
+     .fixed_order = false},
+    {.algorithm = "double_tree",
+     .kind = all_reduce,
+     .build = plain<double_tree::all_reduce>,
+     .min_slots = 2,
      .fixed_order = false},
     {.algorithm = "one_shot",
-     .kind = CollectiveKind::all_reduce,
-     .build = rootless<direct::one_shot_all_reduce>,
+     .kind = all_reduce,
+     .build = plain<direct::one_shot_all_reduce>,
      .single_producer = false,
-     .reference_in_place = false},
+     .by_reference = false},
     {.algorithm = "two_shot",
-     .kind = CollectiveKind::all_reduce,
-     .build = rootless<direct::two_shot_all_reduce>,
+     .kind = all_reduce,
+     .build = plain<direct::two_shot_all_reduce>,
      .min_slots = 4},
+    {.algorithm = "halving_doubling",
+     .kind = all_reduce,
+     .build = plain<halving_doubling::all_reduce>,
+     .fixed_order = false,
+     .run = half},
+    {.algorithm = "recursive_doubling",
+     .kind = all_reduce,
+     .build = plain<recursive_doubling::all_reduce>,
+     .single_producer = false,
+     .fixed_order = false,
+     .by_reference = false},
+    {.algorithm = "hierarchical",
+     .kind = all_reduce,
+     .build = hosted<hierarchical::all_reduce>,
+     .min_slots = 2,
+     .fixed_order = false,
+     .hosts = true,
+     .run = hosts},
+    {.algorithm = "ring",
+     .kind = reduce_scatter,
+     .build = plain<ring::reduce_scatter>,
+     .min_slots = 2,
+     .fixed_order = false},
     {.algorithm = "direct",
-     .kind = CollectiveKind::reduce_scatter,
-     .build = rootless<direct::reduce_scatter>,
+     .kind = reduce_scatter,
+     .build = plain<direct::reduce_scatter>,
      .min_slots = 2},
-    {.algorithm = "direct",
-     .kind = CollectiveKind::all_gather,
-     .build = rootless<direct::all_gather>},
-    {.algorithm = "direct", .kind = CollectiveKind::broadcast, .build = direct::broadcast},
-    {.algorithm = "direct", .kind = CollectiveKind::reduce, .build = direct::reduce},
-    {.algorithm = "pairwise",
-     .kind = CollectiveKind::all_to_all,
-     .build = rootless<pairwise::all_to_all>},
-    {.algorithm = "pairwise", .kind = CollectiveKind::gather, .build = pairwise::gather},
-    {.algorithm = "pairwise", .kind = CollectiveKind::scatter, .build = pairwise::scatter},
+    {.algorithm = "halving_doubling",
+     .kind = reduce_scatter,
+     .build = plain<halving_doubling::reduce_scatter>,
+     .fixed_order = false,
+     .run = half},
+    {.algorithm = "bruck",
+     .kind = reduce_scatter,
+     .build = plain<bruck::reduce_scatter>,
+     .fixed_order = false,
+     .run = half_of_power},
+    {.algorithm = "hierarchical",
+     .kind = reduce_scatter,
+     .build = hosted<hierarchical::reduce_scatter>,
+     .min_slots = 2,
+     .fixed_order = false,
+     .hosts = true,
+     .run = hosts},
+    {.algorithm = "ring", .kind = all_gather, .build = plain<ring::all_gather>, .min_slots = 2},
+    {.algorithm = "direct", .kind = all_gather, .build = plain<direct::all_gather>},
+    {.algorithm = "halving_doubling",
+     .kind = all_gather,
+     .build = plain<halving_doubling::all_gather>,
+     .run = half},
+    {.algorithm = "bruck",
+     .kind = all_gather,
+     .build = plain<bruck::all_gather>,
+     .run = half_of_power},
+    {.algorithm = "hierarchical",
+     .kind = all_gather,
+     .build = hosted<hierarchical::all_gather>,
+     .min_slots = 2,
+     .hosts = true,
+     .run = hosts},
+    {.algorithm = "ring", .kind = broadcast, .build = rooted<ring::broadcast>},
+    {.algorithm = "binomial", .kind = broadcast, .build = rooted<binomial::broadcast>},
+    {.algorithm = "double_tree", .kind = broadcast, .build = rooted<double_tree::broadcast>},
+    {.algorithm = "direct", .kind = broadcast, .build = rooted<direct::broadcast>},
+    {.algorithm = "ring", .kind = reduce, .build = rooted<ring::reduce>, .fixed_order = false},
+    {.algorithm = "binomial",
+     .kind = reduce,
+     .build = rooted<binomial::reduce>,
+     .fixed_order = false},
+    {.algorithm = "double_tree",
+     .kind = reduce,
+     .build = rooted<double_tree::reduce>,
+     .fixed_order = false},
+    {.algorithm = "direct", .kind = reduce, .build = rooted<direct::reduce>},
+    {.algorithm = "pairwise", .kind = all_to_all, .build = plain<pairwise::all_to_all>},
+    {.algorithm = "direct", .kind = all_to_all, .build = plain<direct::all_to_all>},
+    {.algorithm = "hierarchical",
+     .kind = all_to_all,
+     .build = hosted<hierarchical::all_to_all>,
+     .hosts = true,
+     .run = hosts_or_ranks},
+    {.algorithm = "pairwise", .kind = gather, .build = rooted<pairwise::gather>},
+    {.algorithm = "binomial",
+     .kind = gather,
+     .build = rooted<binomial::gather>,
+     .run = half_of_power},
+    {.algorithm = "hierarchical",
+     .kind = gather,
+     .build = hierarchical::gather,
+     .hosts = true,
+     .run = ranks},
+    {.algorithm = "pairwise", .kind = scatter, .build = rooted<pairwise::scatter>},
+    {.algorithm = "binomial",
+     .kind = scatter,
+     .build = rooted<binomial::scatter>,
+     .run = half_of_power},
+    {.algorithm = "hierarchical",
+     .kind = scatter,
+     .build = hierarchical::scatter,
+     .hosts = true,
+     .run = ranks},
+    {.algorithm = "dissemination", .kind = barrier, .build = plain<dissemination::barrier>},
 };
 
 }  // namespace
@@ -72,47 +193,50 @@ const CatalogueEntry* find_schedule(std::string_view algorithm, CollectiveKind k
 }
 
 std::vector<Program> programs_of(const CatalogueEntry& entry, std::uint32_t world,
-                                 std::uint32_t root) {
+                                 std::uint32_t root, std::uint32_t ranks_per_host) {
   std::vector<Program> programs;
   programs.reserve(world);
   for (std::uint32_t rank = 0; rank < world; ++rank) {
-    programs.push_back(entry.build(rank, world, root));
+    programs.push_back(entry.build(rank, world, root, ranks_per_host));
   }
   return programs;
 }
 
 Result<Report> verify(const CatalogueEntry& entry, std::uint32_t world, std::uint32_t root,
-                      const VerifyOptions& options) {
+                      const VerifyOptions& options, std::uint32_t ranks_per_host) {
   const auto refuse = [&](std::string_view why) {
     return Error{Status::invalid_argument, fmt::format("{} {} with {} ranks: {}", entry.algorithm,
                                                        name_of(entry.kind), world, why)};
   };
-  if (world < entry.min_world || world > entry.max_world) return refuse("not for this world");
+  if (world < 1 || world > entry.max_world) return refuse("not for this world");
+  if (world % ranks_per_host != 0) return refuse("its hosts have different numbers of ranks");
   if (options.in_place && !has_in_place(entry.kind)) return refuse("it has no in-place form");
-  if (options.in_place && options.by_reference && !entry.reference_in_place) {
-    return refuse("in place it must not send by reference");
-  }
-  return verify(programs_of(entry, world, root), CollectiveSpecification({entry.kind, world, root}),
-                options);
+  if (options.by_reference && !entry.by_reference) return refuse("it must not send by reference");
+  return verify(programs_of(entry, world, root, ranks_per_host),
+                CollectiveSpecification({entry.kind, world, root}), options);
 }
 
 std::string catalogue_markdown(std::uint32_t world) {
   const auto yes = [](bool fact) { return fact ? "yes" : "no"; };
   std::string table = fmt::format(
-      "| collective | algorithm | steps (n = {0}) | sends (n = {0}) | chunks in/out | min slots | "
-      "single producer | fixed order | in place | by reference in place |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+      "| collective | algorithm | steps (n = {0}) | messages (n = {0}) | chunks sent (n = {0}) | "
+      "chunks in/out | ranks | min slots | single producer | fixed order | in place | "
+      "by reference |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
       world);
   for (const CatalogueEntry& entry : kCatalogue) {
-    const auto report = verify(entry, world, 0, {.slots = entry.min_slots});
-    const Program program = entry.build(0, world, 0);
-    const bool in_place = has_in_place(entry.kind), reduces = is_reduction(entry.kind);
-    table += fmt::format("| {} | {} | {} | {} | {}/{} | {} | {} | {} | {} | {} |\n",
-                         name_of(entry.kind), entry.algorithm, report ? report->steps : 0,
-                         report ? report->sends : 0, program.input_chunks, program.output_chunks,
-                         entry.min_slots, reduces ? yes(entry.single_producer) : "-",
-                         reduces ? yes(entry.fixed_order) : "-", yes(in_place),
-                         in_place ? yes(entry.reference_in_place) : "-");
+    const std::uint32_t per_host = entry.hosts && world % 2 == 0 ? world / 2 : 1;
+    const auto report = verify(
+        entry, world, 0, {.slots = entry.min_slots, .by_reference = entry.by_reference}, per_host);
+    const Program program = entry.build(0, world, 0, per_host);
+    const Report counted = report ? *report : Report{};
+    const bool reduces = is_reduction(entry.kind);
+    table += fmt::format(
+        "| {} | {} | {} | {} | {} | {}/{} | to {} | {} | {} | {} | {} | {} |\n",
+        name_of(entry.kind), entry.algorithm, counted.steps, counted.messages, counted.sends,
+        program.input_chunks, program.output_chunks, entry.max_world, entry.min_slots,
+        reduces ? yes(entry.single_producer) : "-", reduces ? yes(entry.fixed_order) : "-",
+        yes(has_in_place(entry.kind)), yes(entry.by_reference));
   }
   return table;
 }

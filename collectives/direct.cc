@@ -44,6 +44,15 @@ Program all_gather(std::uint32_t rank, std::uint32_t world) {
       .program();
 }
 
+Program all_to_all(std::uint32_t rank, std::uint32_t world) {
+  const std::int64_t r = rank, n = world;
+  return Builder(rank, world, world, world)
+      .loop(n - 1, send(In{r + 1, 1}, To{r + 1, 1}))
+      .loop(1, copy(In{r}, Out{r}))
+      .loop(n - 1, recv_store(From{r - 1, -1}, Out{r - 1, -1}))
+      .program();
+}
+
 Program broadcast(std::uint32_t rank, std::uint32_t world, std::uint32_t root) {
   if (world == 1) return Builder(rank, world).loop(1, copy(In{0}, Out{0})).program();
   if (rank != root) return Builder(rank, world).loop(1, recv_store(From{root}, Out{0})).program();

@@ -20,6 +20,8 @@ Program two_shot_all_reduce(std::uint32_t rank, std::uint32_t world);
 Program reduce_scatter(std::uint32_t rank, std::uint32_t world);
 // One chunk in, `world` out. In place: input == output chunk `rank`.
 Program all_gather(std::uint32_t rank, std::uint32_t world);
+// Everything is sent at once. `world` chunks in and out; not in place.
+Program all_to_all(std::uint32_t rank, std::uint32_t world);
 // One chunk in at the root, one out on every rank.
 Program broadcast(std::uint32_t rank, std::uint32_t world, std::uint32_t root);
 // One chunk in on every rank, one out at the root.

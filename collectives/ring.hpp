@@ -12,6 +12,9 @@ namespace gyre::ring {
 
 // `world` chunks in, `world` chunks out.
 Program all_reduce(std::uint32_t rank, std::uint32_t world);
+// Two rings in opposite directions, a strand each: twice `world` chunks in and out (as one ring for
+// two ranks, who have one neighbour only).
+Program two_rings_all_reduce(std::uint32_t rank, std::uint32_t world);
 // `world` chunks in, one out. In place: output == input chunk `rank`.
 Program reduce_scatter(std::uint32_t rank, std::uint32_t world);
 // One chunk in, `world` out. In place: input == output chunk `rank`.

@@ -5,9 +5,9 @@
 namespace gyre {
 
 std::string_view name_of(CollectiveKind kind) {
-  constexpr std::string_view kNames[] = {"all_reduce", "reduce_scatter", "all_gather",
-                                         "broadcast",  "reduce",         "all_to_all",
-                                         "gather",     "scatter",        "message"};
+  constexpr std::string_view kNames[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast",
+                                         "reduce",     "all_to_all",     "gather",     "scatter",
+                                         "barrier",    "message"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -23,7 +23,8 @@ bool is_reduction(CollectiveKind kind) {
 }
 
 bool has_in_place(CollectiveKind kind) {
-  return kind != CollectiveKind::all_to_all && kind != CollectiveKind::message;
+  using enum CollectiveKind;
+  return kind != all_to_all && kind != barrier && kind != message;
 }
 
 Result<void> CollectiveSpecification::check_shape(const Program& program) const {
@@ -69,6 +70,8 @@ Wanted CollectiveSpecification::output(std::uint32_t rank, std::uint32_t chunk) 
     case all_gather:
     case gather:
       return from(chunk, 0);
+    case barrier:
+      break;
     case broadcast:
     case message:
       return from(collective_.root, chunk);
@@ -103,6 +106,7 @@ std::optional<std::uint32_t> CollectiveSpecification::in_place(std::uint32_t ran
       if (!at_root) return std::nullopt;
       return rank;
     case all_to_all:
+    case barrier:
     case message:
       return std::nullopt;
   }

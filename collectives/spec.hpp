@@ -17,13 +17,14 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all,
   gather,
   scatter,
+  barrier,
   message,  // from `root` to `peer`; nobody else takes part
 };
 
 std::string_view name_of(CollectiveKind kind);
 bool is_rooted(CollectiveKind kind);
 bool is_reduction(CollectiveKind kind);
-// Whether an in-place form exists (all-to-all and messages have none).
+// Whether an in-place form exists (all-to-all, barrier and messages have none).
 bool has_in_place(CollectiveKind kind);
 
 struct Collective {
@@ -39,6 +40,7 @@ struct Collective {
 //   reduce_scatter, scatter                  one per rank in, one out
 //   all_gather, gather                       one in, one per rank out
 //   all_to_all                               one per rank on both sides
+//   barrier                                  any number; what they hold means nothing
 //
 // In place (the ABI's rules): all_reduce, broadcast and reduce use one buffer; a rank's single
 // chunk lies at its own place among the chunks of the other side for reduce_scatter and all_gather,
@@ -49,6 +51,7 @@ class CollectiveSpecification final : public Specification {
 
   std::uint32_t world() const override { return collective_.ranks; }
   bool reduces() const override { return is_reduction(collective_.kind); }
+  bool synchronises() const override { return collective_.kind == CollectiveKind::barrier; }
   Result<void> check_shape(const Program& program) const override;
   bool has_input(std::uint32_t rank) const override;
   bool has_output(std::uint32_t rank) const override;

@@ -10,19 +10,29 @@
 
 namespace gyre {
 
-// `count` consecutive ranks, modulo the world. peers_of() walks them without the own rank.
+// `count` ranks, `stride` apart, modulo the world. peers_of() walks them without the own rank.
 struct PeerRange {
   std::uint16_t first = 0;
   std::uint16_t count = 0;
+  std::uint16_t stride = 1;
 
   // Whether `rank` lies in the range.
   constexpr bool covers(std::uint32_t rank, std::uint32_t world) const {
-    return (rank >= first ? rank - first : rank + world - first) < count;
+    const std::uint32_t distance = rank >= first ? rank - first : rank + world - first;
+    return stride == 1 ? distance < count : strides_to(distance, world);
+  }
+
+ private:
+  constexpr bool strides_to(std::uint32_t distance, std::uint32_t world) const {
+    for (std::uint32_t i = 0, at = 0; i < count; ++i, at = (at + stride) % world) {
+      if (at == distance) return true;
+    }
+    return false;
   }
 };
 
-// The ranks of a range in ascending order from `first`, modulo the world, without `self`: the order
-// in which operands are folded.
+// The ranks of a range in its order from `first` on, modulo the world, without `self`: the order in
+// which operands are folded.
 //
 //   for (std::uint32_t peer : peers_of(step.receive, rank, world)) ...
 class PeersOf {
@@ -39,23 +49,27 @@ class PeersOf {
 
    private:
     friend class PeersOf;
-    constexpr Iterator(std::uint32_t first, std::uint32_t count, std::uint32_t self,
-                       std::uint32_t world)
-        : peer_(first), left_(count), self_(self), world_(world) {
+    constexpr Iterator(PeerRange range, std::uint32_t self, std::uint32_t world)
+        : peer_(range.first),
+          left_(range.count),
+          stride_(range.stride),
+          self_(self),
+          world_(world) {
       if (left_ != 0 && peer_ == self_) advance();
     }
     constexpr void advance() {
       --left_;
-      if (++peer_ == world_) peer_ = 0;
+      peer_ += stride_;
+      if (peer_ >= world_) peer_ -= world_;
     }
 
-    std::uint32_t peer_, left_, self_, world_;
+    std::uint32_t peer_, left_, stride_, self_, world_;
   };
 
   constexpr PeersOf(PeerRange range, std::uint32_t self, std::uint32_t world)
       : range_(range), self_(self), world_(world) {}
-  constexpr Iterator begin() const { return {range_.first, range_.count, self_, world_}; }
-  constexpr Iterator end() const { return {range_.first, 0, self_, world_}; }
+  constexpr Iterator begin() const { return {range_, self_, world_}; }
+  constexpr Iterator end() const { return {{range_.first, 0}, self_, world_}; }
   constexpr std::uint32_t size() const {
     return range_.count - (range_.covers(self_, world_) ? 1U : 0U);
   }
@@ -69,6 +83,21 @@ constexpr PeersOf peers_of(PeerRange range, std::uint32_t self, std::uint32_t wo
   return {range, self, world};
 }
 
+// The distance of a round and the chunks it moves.
+struct Round {
+  std::uint32_t distance = 0;
+  std::uint32_t chunks = 1;
+};
+
+constexpr Round round_of(const Rounds& rounds, std::uint32_t trip) {
+  const std::int64_t round = rounds.first + std::int64_t{trip} * rounds.advance;
+  const auto halved = [&](std::int64_t times) {
+    if (times < 0 || times > 16) return std::uint32_t{1};
+    return (rounds.span + (std::uint32_t{1} << times) - 1) >> times;
+  };
+  return {halved(round + 1), halved(round) - halved(round + 1)};
+}
+
 // A step with its trip and tile filled in.
 struct ResolvedStep {
   PeerRange receive;
@@ -76,9 +105,34 @@ struct ResolvedStep {
   std::int32_t source = kNoChunk;
   std::int32_t target = kNoChunk;
   std::int32_t offer = kNoChunk;
+  std::uint32_t chunks = 1;  // of the value, whichever sides it comes from and goes to
+  std::uint16_t source_stride = 1;
+  std::uint16_t target_stride = 1;
+  Side source_side = Side::input;
+  Side target_side = Side::output;
+  Token token = Token::none;
   bool finish = false;
   std::uint64_t tile = 0;
 };
+
+constexpr std::uint32_t chunks_of(const Program& program, Side side) {
+  switch (side) {
+    case Side::input:
+      return program.input_chunks;
+    case Side::output:
+      return program.output_chunks;
+    case Side::scratch:
+      return program.scratch_chunks;
+  }
+  return 0;
+}
+
+// The i-th chunk of a run that begins at `first`.
+constexpr std::uint32_t chunk_at(std::int32_t first, std::uint32_t stride, std::uint32_t i,
+                                 std::uint32_t chunks) {
+  return static_cast<std::uint32_t>(
+      (static_cast<std::uint64_t>(first) + std::uint64_t{stride} * i) % chunks);
+}
 
 // Walks one strand of a program over `tiles` tiles. Refers to the program, which must outlive it.
 class Cursor {
@@ -104,13 +158,28 @@ class Cursor {
   constexpr ResolvedStep current() const {
     const Loop& loop = program_->loops[loop_];
     const Step& step = program_->steps[loop.first_step + step_];
+    const Round round = loop.rounds.span == 0 ? Round{} : round_of(loop.rounds, trip_);
     ResolvedStep resolved;
-    resolved.receive = range(step.receive);
-    resolved.send = range(step.send);
-    resolved.source = chunk(step.source, program_->input_chunks);
-    resolved.target = chunk(step.target, program_->output_chunks);
-    resolved.offer = chunk(step.offer, program_->output_chunks);
+    resolved.receive = range(step.receive, round);
+    resolved.send = range(step.send, round);
+    if (step.source.exists()) {
+      resolved.source = chunk(step.source, round);
+      resolved.source_side = step.source.side;
+      resolved.source_stride = step.source.stride;
+      resolved.chunks = step.source.run == Run::fixed ? step.source.count : round.chunks;
+    }
+    if (step.target.exists()) {
+      resolved.target = chunk(step.target, round);
+      resolved.target_side = step.target.side;
+      resolved.target_stride = step.target.stride;
+      resolved.chunks = step.target.run == Run::fixed ? step.target.count : round.chunks;
+    }
+    if (step.offer.exists()) {
+      resolved.offer = static_cast<std::int32_t>(
+          advanced(step.offer.index, step.offer.advance, program_->output_chunks));
+    }
     resolved.finish = step.finish;
+    resolved.token = step.token;
     resolved.tile = pass_ - loop.lag;
     return resolved;
   }
@@ -155,14 +224,23 @@ class Cursor {
     if (value < 0 || value >= size) value = ((value % size) + size) % size;
     return static_cast<std::uint32_t>(value);
   }
-  constexpr PeerRange range(const Peers& peers) const {
+  constexpr PeerRange range(const Peers& peers, const Round& round) const {
     if (peers.count == 0) return {};
-    return {static_cast<std::uint16_t>(advanced(peers.first, peers.advance, program_->world)),
-            peers.count};
+    std::uint32_t first = advanced(peers.first, peers.advance, program_->world);
+    if (peers.reach != Reach::fixed) first = reached(first, peers.reach, round.distance);
+    return {static_cast<std::uint16_t>(first), peers.count, peers.stride};
   }
-  constexpr std::int32_t chunk(const Chunk& chunk, std::uint32_t chunks) const {
-    if (chunk.index == kNoChunk) return kNoChunk;
-    return static_cast<std::int32_t>(advanced(chunk.index, chunk.advance, chunks));
+  // A partner across the world's end stays there, for check_well_formed to see.
+  constexpr std::uint32_t reached(std::uint32_t first, Reach reach, std::uint32_t distance) const {
+    const std::uint32_t world = program_->world;
+    if (reach == Reach::across) return first ^ distance;
+    return (first + (reach == Reach::up ? distance : world - distance % world)) % world;
+  }
+  constexpr std::int32_t chunk(const Chunk& chunk, const Round& round) const {
+    const std::uint32_t first =
+        advanced(chunk.index, chunk.advance, chunks_of(*program_, chunk.side));
+    if (chunk.run != Run::far) return static_cast<std::int32_t>(first);
+    return static_cast<std::int32_t>((first + round.distance) % chunks_of(*program_, chunk.side));
   }
 
   const Program* program_ = nullptr;

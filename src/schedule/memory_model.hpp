@@ -1,4 +1,4 @@
-// The memory of a symbolic run: what every input and output chunk of every rank holds.
+// The memory of a symbolic run: what every chunk of every rank's buffers and scratch holds.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class MemoryModel {
     for (std::uint32_t rank = 0; rank < programs.size(); ++rank) {
       const std::uint64_t inputs = specification.has_input(rank) ? inputs_ : 0;
       const std::uint64_t outputs = specification.has_output(rank) ? outputs_ : 0;
-      bases_.push_back({cells, cells + tiles_ * inputs});
-      cells += tiles_ * (inputs + outputs);
+      bases_.push_back({cells, cells + tiles_ * inputs, cells + tiles_ * (inputs + outputs)});
+      cells += tiles_ * (inputs + outputs) + programs[rank].scratch_chunks;
     }
     values_.resize(cells);
     for (std::uint32_t rank = 0; rank < programs.size(); ++rank) {
@@ -56,11 +56,19 @@ class MemoryModel {
   std::uint64_t output(std::uint32_t rank, std::uint64_t tile, std::uint32_t chunk) const {
     return bases_[rank].output + tile * outputs_ + chunk;
   }
+  // One for all tiles: what an earlier tile left there does not fold with this one's values.
+  std::uint64_t scratch(std::uint32_t rank, std::uint32_t chunk) const {
+    return bases_[rank].scratch + chunk;
+  }
+  std::uint64_t cell(std::uint32_t rank, Side side, std::uint64_t tile, std::uint32_t chunk) const {
+    if (side == Side::input) return input(rank, tile, chunk);
+    return side == Side::output ? output(rank, tile, chunk) : scratch(rank, chunk);
+  }
 
  private:
   // The first cells of a rank's buffers; a buffer that the rank does not have has no cells.
   struct Base {
-    std::uint64_t input, output;
+    std::uint64_t input, output, scratch;
   };
 
   const Specification* specification_;

@@ -18,27 +18,51 @@ std::string moving(std::int64_t first, std::int64_t advance) {
 
 std::string text_of(const Peers& peers, std::uint32_t world) {
   if (peers.count == world && peers.first == 0 && peers.advance == 0) return "everyone";
-  if (peers.count == 1) return moving(peers.first, peers.advance);
-  return fmt::format("the {} from {} on", peers.count, moving(peers.first, peers.advance));
+  const std::string first = moving(peers.first, peers.advance);
+  if (peers.reach != Reach::fixed) {
+    constexpr std::string_view kSigns[] = {"", "+", "-", "^"};
+    return fmt::format("{}{}d", first, kSigns[static_cast<int>(peers.reach)]);
+  }
+  if (peers.count == 1) return first;
+  if (peers.stride != 1) {
+    return fmt::format("the {} from {} on, {} apart", peers.count, first, peers.stride);
+  }
+  return fmt::format("the {} from {} on", peers.count, first);
 }
 
-std::string text_of(std::string_view side, const Chunk& chunk) {
-  return fmt::format("{}[{}]", side, moving(chunk.index, chunk.advance));
+std::string text_of(const Chunk& chunk) {
+  constexpr std::string_view kSides[] = {"in", "out", "scratch"};
+  std::string text = moving(chunk.index, chunk.advance);
+  if (chunk.run == Run::near) text += ", m chunks";
+  if (chunk.run == Run::far) text += "+d, m chunks";
+  if (chunk.count != 1) text += fmt::format(", {} chunks", chunk.count);
+  if (chunk.count != 1 && chunk.stride != 1) text += fmt::format(" {} apart", chunk.stride);
+  return fmt::format("{}[{}]", kSides[static_cast<int>(chunk.side)], text);
 }
 
 std::string text_of(const Step& step, std::uint32_t world) {
-  const bool receives = step.receive.count != 0, reads = step.source.index != kNoChunk;
-  const bool sends = step.send.count != 0, stores = step.target.index != kNoChunk;
+  const bool receives = step.receive.count != 0, reads = step.source.exists();
+  const bool sends = step.send.count != 0, stores = step.target.exists();
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (step.token == Token::take) add("wait for the other strand");
   if (receives) add("receive from " + text_of(step.receive, world));
-  if (receives && reads) add("reduce with " + text_of("in", step.source));
+  if (receives && reads) add("reduce with " + text_of(step.source));
   if (step.finish) add("finish");
-  const std::string what = reads && !receives ? " " + text_of("in", step.source) : std::string();
-  if (stores) add((what.empty() ? "store" : "copy" + what) + " in " + text_of("out", step.target));
+  const std::string what = reads && !receives ? " " + text_of(step.source) : std::string();
+  if (stores) add((what.empty() ? "store" : "copy" + what) + " in " + text_of(step.target));
   if (sends) add("send" + (stores ? std::string() : what) + " to " + text_of(step.send, world));
-  if (step.offer.index != kNoChunk) text += ", offering " + text_of("out", step.offer);
+  if (step.offer.exists()) {
+    text += fmt::format(", offering out[{}]", moving(step.offer.index, step.offer.advance));
+  }
+  if (step.token == Token::give) add("tell the other strand");
   return text.empty() ? "nothing" : text;
+}
+
+std::string text_of(const Rounds& rounds) {
+  if (rounds.span == 0) return "";
+  return fmt::format("rounds of {} {} from {} on: ", rounds.span,
+                     rounds.advance < 0 ? "doubling" : "halving", rounds.first);
 }
 
 std::string text_of(const Program& program, const Loop& loop) {
@@ -51,16 +75,18 @@ std::string text_of(const Program& program, const Loop& loop) {
   }
   const std::string lag =
       loop.lag == 0 ? "" : fmt::format("{} tile{} back: ", loop.lag, loop.lag == 1 ? "" : "s");
-  return fmt::format("{:4} x  {}{}\n", loop.trips, lag, body);
+  return fmt::format("{:4} x  {}{}{}\n", loop.trips, lag, text_of(loop.rounds), body);
 }
 
 }  // namespace
 
 std::string print(const Program& program) {
   std::string text =
-      fmt::format("rank {} of {}: {} chunk{} in, {} chunk{} out\n", program.rank, program.world,
+      fmt::format("rank {} of {}: {} chunk{} in, {} chunk{} out", program.rank, program.world,
                   program.input_chunks, program.input_chunks == 1 ? "" : "s", program.output_chunks,
                   program.output_chunks == 1 ? "" : "s");
+  if (program.scratch_chunks != 0) text += fmt::format(", {} of scratch", program.scratch_chunks);
+  text += "\n";
   for (std::uint32_t s = 0; s < std::min<std::uint32_t>(program.strand_count, kMaxStrands); ++s) {
     if (program.strand_count > 1) text += fmt::format("  strand {}\n", s);
     const Strand& strand = program.strands[s];

@@ -7,7 +7,8 @@
 //      2 x  receive from 0, store in out[0-k], send to 2
 //      1 x  receive from 0, store in out[2]
 //
-// k is the trip; ranks and chunks are modulo the world and the chunks of their side.
+// k is the trip; ranks and chunks are modulo the world and the chunks of their side. In rounds, d
+// is the distance and m the chunks that move.
 #pragma once
 
 #include <string>

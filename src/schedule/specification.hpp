@@ -24,6 +24,8 @@ class Specification {
   virtual std::uint32_t world() const = 0;
   // Whether contributions are folded, so that final values must be marked by `finish`.
   virtual bool reduces() const = 0;
+  // Whether nobody may end before everybody has begun, and outputs mean nothing (a barrier).
+  virtual bool synchronises() const { return false; }
   // Whether the program cuts its buffers the way the collective does.
   virtual Result<void> check_shape(const Program& program) const = 0;
   // Whether `rank` gives an input buffer. Reading another's is an error.

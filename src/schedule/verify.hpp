@@ -16,8 +16,8 @@ struct VerifyOptions {
   std::uint32_t slots = 2;
   // The input and the output share memory by the collective's in-place rule.
   bool in_place = false;
-  // Senders may publish where a chunk lies (the source of a plain send, the target just stored)
-  // instead of a copy; the receiver reads it there when it takes the slot.
+  // Senders may publish where one chunk of a buffer lies (the source of a plain send, the target
+  // just stored) instead of a copy; the receiver reads it there when it takes the slot.
   bool by_reference = true;
   // With by_reference: receivers make use of offers.
   bool placing = true;
@@ -26,6 +26,8 @@ struct VerifyOptions {
 struct Report {
   std::uint32_t steps = 0;      // of one tile, on the busiest rank
   std::uint32_t sends = 0;      // chunks that the busiest rank sends for one tile
+  std::uint32_t messages = 0;   // in so many messages
+  std::uint32_t run = 1;        // the most chunks of a message
   bool single_producer = true;  // every final chunk is computed on one rank, and copied from there
   bool fixed_order = true;      // every reduction is a left fold in rank order 0..n-1
 };
@@ -40,6 +42,7 @@ Result<Report> verify(std::span<const Program> programs, const Specification& sp
 // The smallest number of slots per lane with which the schedule is free of deadlock, tried with few
 // tiles and with several times more tiles than slots; an error if `limit` slots are not enough.
 Result<std::uint32_t> find_min_slots(std::span<const Program> programs,
-                                     const Specification& specification, std::uint32_t limit = 8);
+                                     const Specification& specification, bool by_reference = true,
+                                     std::uint32_t limit = 8);
 
 }  // namespace gyre

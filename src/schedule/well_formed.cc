@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstdint>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +31,10 @@ Result<void> check_tables(const Program& program) {
   }
   if (program.input_chunks == 0 || program.output_chunks == 0) {
     return malformed(program, "a side has no chunks");
+  }
+  if (program.input_chunks > kMaxChunks || program.output_chunks > kMaxChunks ||
+      program.scratch_chunks > kMaxChunks) {
+    return malformed(program, "a side has more chunks than can be named");
   }
   if (program.step_count > kMaxSteps || program.loop_count > kMaxLoops ||
       program.strand_count > kMaxStrands) {
@@ -57,21 +64,63 @@ Result<void> check_tables(const Program& program) {
   return {};
 }
 
-Result<void> check_step(const Program& program, const Step& step, std::uint32_t index) {
-  const auto bad_peers = [&](const Peers& peers) {
-    return peers.first >= program.world || peers.count > program.world;
-  };
-  const auto bad_chunk = [](const Chunk& chunk, std::uint32_t chunks) {
-    return chunk.index != kNoChunk &&
-           (chunk.index < 0 || static_cast<std::uint32_t>(chunk.index) >= chunks);
-  };
-  if (bad_peers(step.receive) || bad_peers(step.send)) {
+// All trips of a loop with rounds are rounds of its span.
+bool rounds_fit(const Loop& loop) {
+  const Rounds& rounds = loop.rounds;
+  if (rounds.span == 0) return rounds.first == 0 && rounds.advance == 0;
+  const auto count = static_cast<std::int64_t>(std::bit_width(rounds.span - 1U));
+  const std::int64_t last = rounds.first + (std::int64_t{loop.trips} - 1) * rounds.advance;
+  return rounds.first < count && last >= 0 && last < count;
+}
+
+bool peers_fit(const Peers& peers, const Program& program, bool in_rounds) {
+  if (peers.first >= program.world || peers.count > program.world) return false;
+  if (peers.stride == 0 || peers.stride > program.world) return false;
+  return peers.reach == Reach::fixed || (in_rounds && peers.count == 1);
+}
+
+// Chunks of one reference are distinct.
+bool chunk_fits(const Chunk& chunk, const Program& program, bool in_rounds) {
+  if (!chunk.exists()) return true;
+  const std::uint32_t chunks = chunks_of(program, chunk.side);
+  if (chunk.index >= chunks || chunk.count == 0 || chunk.stride == 0) return false;
+  if (chunk.run != Run::fixed) return in_rounds && chunk.count == 1 && chunk.stride == 1;
+  return (std::uint64_t{chunk.count} - 1) * chunk.stride < chunks;
+}
+
+Result<void> check_step(const Program& program, const Loop& loop, const Step& step,
+                        std::uint32_t index) {
+  const bool in_rounds = loop.rounds.span != 0;
+  if (!peers_fit(step.receive, program, in_rounds) || !peers_fit(step.send, program, in_rounds)) {
     return malformed(program, fmt::format("step {} names ranks outside the world", index));
   }
-  if (bad_chunk(step.source, program.input_chunks) ||
-      bad_chunk(step.target, program.output_chunks) ||
-      bad_chunk(step.offer, program.output_chunks)) {
+  if (!chunk_fits(step.source, program, in_rounds) ||
+      !chunk_fits(step.target, program, in_rounds) ||
+      (step.offer.exists() && step.offer.index >= program.output_chunks)) {
     return malformed(program, fmt::format("step {} names a chunk that does not exist", index));
+  }
+  if (step.target.exists() && step.target.side == Side::input) {
+    return malformed(program, fmt::format("step {} stores in the input", index));
+  }
+  const bool both = step.source.exists() && step.target.exists();
+  const bool in_runs = step.source.run != Run::fixed;
+  if (both && (in_runs != (step.target.run != Run::fixed) ||
+               (!in_runs && step.source.count != step.target.count))) {
+    return malformed(program, fmt::format("step {} reads and stores different lengths", index));
+  }
+  if (step.token != Token::none && program.strand_count != 2) {
+    return malformed(program, fmt::format("step {} has no other strand to meet", index));
+  }
+  return {};
+}
+
+Result<void> check_steps(const Program& program) {
+  for (std::uint32_t l = 0; l < program.loop_count; ++l) {
+    const Loop& loop = program.loops[l];
+    if (!rounds_fit(loop)) return malformed(program, fmt::format("the rounds of loop {}", l));
+    for (std::uint32_t i = loop.first_step; i < std::uint32_t{loop.first_step} + loop.steps; ++i) {
+      GYRE_TRY(check_step(program, loop, program.steps[i], i));
+    }
   }
   return {};
 }
@@ -94,26 +143,53 @@ class LaneEnds {
   std::vector<std::uint8_t> owner_;
 };
 
+bool repeats(const PeerRange& range, std::uint32_t world) {
+  return std::uint64_t{range.count} * range.stride > world &&
+         range.count > world / std::gcd(std::uint32_t{range.stride}, world);
+}
+
+// What is wrong with a step in one of its trips, or nothing.
+std::string_view fault_of(const ResolvedStep& step, const Program& program) {
+  if (step.receive.first >= program.world || step.send.first >= program.world) {
+    return "its partner is not in the world";
+  }
+  const std::uint32_t received = peers_of(step.receive, program.rank, program.world).size();
+  const std::uint32_t sent = peers_of(step.send, program.rank, program.world).size();
+  if (received == 0 && step.source == kNoChunk) return "it has no operand";
+  if (sent == 0 && step.target == kNoChunk) return "its value goes nowhere";
+  if (step.offer != kNoChunk && (received != 0 || step.target != kNoChunk || sent != 1)) {
+    return "it offers a chunk, but does more than send to one rank";
+  }
+  if (step.offer != kNoChunk && (step.chunks != 1 || step.source_side == Side::scratch)) {
+    return "it offers a chunk for what is not one chunk of a buffer";
+  }
+  for (const PeerRange& range : {step.receive, step.send}) {
+    if (range.stride == 1) continue;
+    if (range.covers(program.rank, program.world)) return "it strides over the own rank";
+    if (repeats(range, program.world)) return "it strides over a rank twice";
+  }
+  const bool wraps = std::uint32_t{step.receive.first} + step.receive.count > program.world;
+  if (wraps && step.receive.covers(program.rank, program.world)) {
+    return "it receives from a range that covers the own rank and wraps around";
+  }
+  if (step.chunks > kMaxChunks ||
+      (step.source != kNoChunk && step.chunks > chunks_of(program, step.source_side)) ||
+      (step.target != kNoChunk && step.chunks > chunks_of(program, step.target_side))) {
+    return "it takes a chunk twice";
+  }
+  return {};
+}
+
 Result<void> check_resolved(const Program& program) {
   LaneEnds receiving(program.world), sending(program.world);
   for (std::uint32_t s = 0; s < program.strand_count; ++s) {
     for (Cursor at(program, s, 1); !at.done(); at.next()) {
       const ResolvedStep step = at.current();
-      const std::uint32_t received = peers_of(step.receive, program.rank, program.world).size();
-      const std::uint32_t sent = peers_of(step.send, program.rank, program.world).size();
       const auto where = [&](std::string_view what) {
         return malformed(program, fmt::format("loop {}, trip {}, step {}: {}", at.loop(), at.trip(),
                                               at.step(), what));
       };
-      if (received == 0 && step.source == kNoChunk) return where("it has no operand");
-      if (sent == 0 && step.target == kNoChunk) return where("its value goes nowhere");
-      if (step.offer != kNoChunk && (received != 0 || step.target != kNoChunk || sent != 1)) {
-        return where("it offers a chunk, but does more than send to one rank");
-      }
-      const bool wraps = std::uint32_t{step.receive.first} + step.receive.count > program.world;
-      if (wraps && step.receive.covers(program.rank, program.world)) {
-        return where("it receives from a range that covers the own rank and wraps around");
-      }
+      if (const auto fault = fault_of(step, program); !fault.empty()) return where(fault);
       if (!receiving.take(step.receive, s, program) || !sending.take(step.send, s, program)) {
         return where("it uses a lane of another strand");
       }
@@ -126,9 +202,7 @@ Result<void> check_resolved(const Program& program) {
 
 Result<void> check_well_formed(const Program& program) {
   GYRE_TRY(check_tables(program));
-  for (std::uint32_t i = 0; i < program.step_count; ++i) {
-    GYRE_TRY(check_step(program, program.steps[i], i));
-  }
+  GYRE_TRY(check_steps(program));
   return check_resolved(program);
 }
 

@@ -87,6 +87,37 @@ TEST(Cursor, HandlesAdvancesOfAnySize) {
   }
 }
 
+TEST(PeersOf, Strides) {
+  EXPECT_EQ(list({4, 2, 3}, 0, 5), (std::vector<std::uint32_t>{4, 2}));
+  EXPECT_TRUE((PeerRange{4, 2, 3}).covers(2, 5));
+  EXPECT_FALSE((PeerRange{4, 2, 3}).covers(0, 5));
+}
+
+TEST(Cursor, HalvesAndDoublesInRounds) {
+  const Program program = Builder(2, 7, 7, 7)
+                              .loop(halving(7), send(far(In{2}), to_above(2)))
+                              .loop(doubling(7), recv_store(from_below(2), near(Out{2})))
+                              .loop(doubling(4), send(In{0}, to_across(2)))
+                              .program();
+  Cursor at(program, 0, 1);
+  const std::uint32_t distances[] = {4, 2, 1}, chunks[] = {3, 2, 1};
+  for (int trip = 0; trip < 3; ++trip, at.next()) {
+    EXPECT_EQ(at.current().send.first, (2 + distances[trip]) % 7);
+    EXPECT_EQ(at.current().source, static_cast<std::int32_t>((2 + distances[trip]) % 7));
+    EXPECT_EQ(at.current().chunks, chunks[trip]);
+  }
+  for (int trip = 0; trip < 3; ++trip, at.next()) {
+    EXPECT_EQ(at.current().receive.first, (2 + 7 - distances[2 - trip]) % 7);
+    EXPECT_EQ(at.current().target, 2);
+    EXPECT_EQ(at.current().chunks, chunks[2 - trip]);
+  }
+  EXPECT_EQ(at.current().send.first, 3);
+  at.next();
+  EXPECT_EQ(at.current().send.first, 0);
+  at.next();
+  EXPECT_TRUE(at.done());
+}
+
 TEST(Cursor, CountsTilesBeyond32Bits) {
   constexpr std::uint64_t kTiles = std::uint64_t{1} << 40;
   static constexpr Program kProgram = Builder(0, 2).loop(1, send(In{0}, To{1})).program();

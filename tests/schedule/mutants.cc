@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "schedule/cursor.hpp"
+
 namespace gyre::test {
 namespace {
 
@@ -13,12 +15,65 @@ using Change = std::function<void(Step&, const Program&)>;
 std::uint16_t turn(std::uint16_t rank, int by, std::uint16_t world) {
   return static_cast<std::uint16_t>((rank + world + by) % world);
 }
-std::int32_t turn(std::int32_t chunk, int by, std::uint32_t chunks) {
-  const auto size = static_cast<std::int32_t>(chunks);
-  return chunk == kNoChunk ? chunk : (chunk + size + by) % size;
+void turn(Chunk& chunk, int by, const Program& program) {
+  const auto size = static_cast<int>(chunks_of(program, chunk.side));
+  if (!chunk.exists() || size == 0) return;
+  chunk.index = static_cast<std::uint16_t>((chunk.index + size + by) % size);
+}
+template <typename Enum>
+void turn(Enum& value, int by, int values) {
+  value = static_cast<Enum>((static_cast<int>(value) + values + by) % values);
 }
 std::int16_t plus(std::int16_t value, int by) { return static_cast<std::int16_t>(value + by); }
 std::uint16_t plus(std::uint16_t value, int by) { return static_cast<std::uint16_t>(value + by); }
+
+// Changes of what few schedules have: rounds, runs of chunks, sides, tokens. They leave others
+// alone.
+void add_changes_of_runs(int by, std::vector<std::pair<std::string, Change>>& changes) {
+  const auto add = [&](const char* what, Change change) {
+    changes.emplace_back(fmt::format("{} {:+}", what, by), std::move(change));
+  };
+  add("stride of ranks", [by](Step& s, const Program&) {
+    for (Peers* peers : {&s.receive, &s.send}) {
+      if (peers->count == 2 && peers->stride != 1) peers->stride = plus(peers->stride, by);
+    }
+  });
+  add("receive.reach", [by](Step& s, const Program&) {
+    if (s.receive.reach != Reach::fixed) turn(s.receive.reach, by, 4);
+  });
+  add("send.reach", [by](Step& s, const Program&) {
+    if (s.send.reach != Reach::fixed) turn(s.send.reach, by, 4);
+  });
+  add("count of chunks", [by](Step& s, const Program&) {
+    for (Chunk* chunk : {&s.source, &s.target}) {
+      if (chunk->exists() && chunk->count > 1) chunk->count = plus(chunk->count, by);
+    }
+  });
+  add("stride of chunks", [by](Step& s, const Program&) {
+    for (Chunk* chunk : {&s.source, &s.target}) {
+      if (chunk->exists() && chunk->count > 1) chunk->stride = plus(chunk->stride, by);
+    }
+  });
+  add("source.run", [by](Step& s, const Program&) {
+    if (s.source.run != Run::fixed) turn(s.source.run, by, 3);
+  });
+  add("target.run", [by](Step& s, const Program&) {
+    if (s.target.run != Run::fixed) turn(s.target.run, by, 3);
+  });
+  add("source.side", [by](Step& s, const Program& p) {
+    if (!s.source.exists()) return;
+    turn(s.source.side, by, 3);
+    turn(s.source, 0, p);
+  });
+  add("target.side", [by](Step& s, const Program& p) {
+    if (!s.target.exists()) return;
+    turn(s.target.side, by, 3);
+    turn(s.target, 0, p);
+  });
+  add("token", [by](Step& s, const Program& p) {
+    if (p.strand_count == 2) turn(s.token, by, 3);
+  });
+}
 
 // Every change of one step's fields, by name.
 std::vector<std::pair<std::string, Change>> step_changes() {
@@ -43,18 +98,17 @@ std::vector<std::pair<std::string, Change>> step_changes() {
     changes.emplace_back(name("send.advance"), [by](Step& s, const Program&) {
       s.send.advance = plus(s.send.advance, by);
     });
-    changes.emplace_back(name("source.index"), [by](Step& s, const Program& p) {
-      s.source.index = turn(s.source.index, by, p.input_chunks);
-    });
-    changes.emplace_back(name("target.index"), [by](Step& s, const Program& p) {
-      s.target.index = turn(s.target.index, by, p.output_chunks);
-    });
+    changes.emplace_back(name("source.index"),
+                         [by](Step& s, const Program& p) { turn(s.source, by, p); });
+    changes.emplace_back(name("target.index"),
+                         [by](Step& s, const Program& p) { turn(s.target, by, p); });
     changes.emplace_back(name("source.advance"), [by](Step& s, const Program&) {
       s.source.advance = plus(s.source.advance, by);
     });
     changes.emplace_back(name("target.advance"), [by](Step& s, const Program&) {
       s.target.advance = plus(s.target.advance, by);
     });
+    add_changes_of_runs(by, changes);
   }
   changes.emplace_back("receive nothing", [](Step& s, const Program&) { s.receive = {}; });
   changes.emplace_back("receive from everyone", [](Step& s, const Program& p) {
@@ -65,9 +119,11 @@ std::vector<std::pair<std::string, Change>> step_changes() {
     s.send = {0, p.world, 0};
   });
   changes.emplace_back("read nothing", [](Step& s, const Program&) { s.source = {}; });
-  changes.emplace_back("read chunk 0", [](Step& s, const Program&) { s.source = {0, 0}; });
+  changes.emplace_back("read chunk 0", [](Step& s, const Program&) { s.source = {0}; });
   changes.emplace_back("store nothing", [](Step& s, const Program&) { s.target = {}; });
-  changes.emplace_back("store in chunk 0", [](Step& s, const Program&) { s.target = {0, 0}; });
+  changes.emplace_back("store in chunk 0", [](Step& s, const Program&) {
+    s.target = {.index = 0, .side = Side::output};
+  });
   changes.emplace_back("toggle finish", [](Step& s, const Program&) { s.finish = !s.finish; });
   changes.emplace_back("exchange receive and send",
                        [](Step& s, const Program&) { std::swap(s.receive, s.send); });
@@ -126,10 +182,27 @@ void add_loop_mutations(std::size_t l, std::vector<Mutation>& all) {
     });
     add(fmt::format("lag {:+}", by), [l, by](ProgramDraft& p) {
       if (by < 0 && p.loops[l].lag == 0) return false;
-      p.loops[l].lag += static_cast<std::uint32_t>(by);
+      p.loops[l].lag = plus(p.loops[l].lag, by);
+      return true;
+    });
+    add(fmt::format("first round {:+}", by), [l, by](ProgramDraft& p) {
+      Rounds& rounds = p.loops[l].rounds;
+      if (rounds.span == 0) return false;
+      rounds.first = static_cast<std::uint8_t>(rounds.first + by);
+      return true;
+    });
+    add(fmt::format("span {:+}", by), [l, by](ProgramDraft& p) {
+      Rounds& rounds = p.loops[l].rounds;
+      if (rounds.span == 0) return false;
+      rounds.span = plus(rounds.span, by);
       return true;
     });
   }
+  add("rounds the other way", [l](ProgramDraft& p) {
+    Rounds& rounds = p.loops[l].rounds;
+    rounds.advance = static_cast<std::int8_t>(-rounds.advance);
+    return rounds.span != 0 && p.loops[l].trips > 1;
+  });
   add("drop", [offset](ProgramDraft& p) {
     p.loops.erase(p.loops.begin() + offset);
     return true;
@@ -180,12 +253,13 @@ ProgramDraft take_apart(const Program& program) {
   draft.frame = program;
   for (std::uint32_t l = 0; l < program.loop_count; ++l) {
     const Loop& loop = program.loops[l];
-    LoopDraft taken{loop.trips, loop.lag, {}};
+    LoopDraft taken{loop.trips, loop.lag, loop.rounds, {}};
     for (std::uint32_t i = 0; i < loop.steps; ++i) {
       taken.steps.push_back(program.steps[loop.first_step + i]);
     }
     draft.loops.push_back(taken);
   }
+  if (program.strand_count == 2) draft.second_strand = program.strands[1].first_loop;
   return draft;
 }
 
@@ -195,9 +269,11 @@ Program put_together(const ProgramDraft& draft) {
   program.world = draft.frame.world;
   program.input_chunks = draft.frame.input_chunks;
   program.output_chunks = draft.frame.output_chunks;
+  program.scratch_chunks = draft.frame.scratch_chunks;
   for (const LoopDraft& loop : draft.loops) {
-    program.loops[program.loop_count++] = {
-        program.step_count, static_cast<std::uint16_t>(loop.steps.size()), loop.trips, loop.lag};
+    program.loops[program.loop_count++] = {program.step_count,
+                                           static_cast<std::uint16_t>(loop.steps.size()),
+                                           loop.trips, loop.lag, loop.rounds};
     for (const Step& step : loop.steps) program.steps[program.step_count++] = step;
   }
   const auto split = static_cast<std::uint16_t>(draft.second_strand);

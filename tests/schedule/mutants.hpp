@@ -13,7 +13,8 @@ namespace gyre::test {
 // A program taken apart, so that steps and loops can be moved.
 struct LoopDraft {
   std::uint32_t trips = 1;
-  std::uint32_t lag = 0;
+  std::uint16_t lag = 0;
+  Rounds rounds;
   std::vector<Step> steps;
 };
 struct ProgramDraft {

@@ -24,12 +24,16 @@ constexpr std::uint64_t kSeed = 20'261;
 struct Case {
   const CatalogueEntry* entry;
   Collective collective;
+  std::uint32_t ranks_per_host = 1;
 
   std::uint64_t many_tiles() const { return 3 * entry->min_slots + 5; }
   std::vector<bool> placements() const {
     return has_in_place(entry->kind) ? std::vector<bool>{false, true} : std::vector<bool>{false};
   }
-  bool by_reference(bool in_place) const { return !in_place || entry->reference_in_place; }
+  bool by_reference() const { return entry->by_reference; }
+  std::vector<Program> programs() const {
+    return programs_of(*entry, collective.ranks, collective.root, ranks_per_host);
+  }
 };
 
 bool verifies(const Case& at, const std::vector<Program>& programs) {
@@ -38,7 +42,7 @@ bool verifies(const Case& at, const std::vector<Program>& programs) {
       const VerifyOptions options{.tiles = tiles,
                                   .slots = at.entry->min_slots,
                                   .in_place = in_place,
-                                  .by_reference = at.by_reference(in_place)};
+                                  .by_reference = at.by_reference()};
       if (!verify(programs, CollectiveSpecification(at.collective), options)) return false;
     }
   }
@@ -57,7 +61,7 @@ std::string rehearse_in_many_ways(const Case& at, const std::vector<Program>& pr
                                          {.tiles = tiles,
                                           .slots = slots,
                                           .in_place = in_place,
-                                          .by_reference = at.by_reference(in_place),
+                                          .by_reference = at.by_reference(),
                                           .whole_steps = whole_steps,
                                           .greedy = greedy,
                                           .seed = ++seed});
@@ -70,10 +74,21 @@ std::string rehearse_in_many_ways(const Case& at, const std::vector<Program>& pr
   return {};
 }
 
+using Places = std::vector<std::pair<Side, std::uint32_t>>;
+
+Places places_of(const Program& program, Side side, std::int32_t first, std::uint32_t stride,
+                 std::uint32_t count) {
+  Places places;
+  for (std::uint32_t i = 0; first != kNoChunk && i < count; ++i) {
+    places.emplace_back(side, chunk_at(first, stride, i, chunks_of(program, side)));
+  }
+  return places;
+}
+
 // All steps of a program as they are run, for several tiles.
 auto transcript(const Program& program) {
   using Line = std::tuple<std::uint32_t, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
-                          std::int32_t, std::int32_t, bool, bool, std::uint64_t>;
+                          Places, Places, Token, bool, bool, std::uint64_t>;
   std::vector<Line> lines;
   for (std::uint32_t strand = 0; strand < program.strand_count; ++strand) {
     for (Cursor at(program, strand, 4); !at.done(); at.next()) {
@@ -85,8 +100,11 @@ auto transcript(const Program& program) {
       for (const auto peer : peers_of(step.send, program.rank, program.world)) to.push_back(peer);
       std::sort(to.begin(), to.end());
       const bool in_rank_order = step.receive.covers(program.rank, program.world);
-      lines.emplace_back(strand, from, to, step.source, step.target, step.finish,
-                         in_rank_order && !from.empty(), step.tile);
+      lines.emplace_back(
+          strand, from, to,
+          places_of(program, step.source_side, step.source, step.source_stride, step.chunks),
+          places_of(program, step.target_side, step.target, step.target_stride, step.chunks),
+          step.token, step.finish, in_rank_order && !from.empty(), step.tile);
     }
   }
   return lines;
@@ -133,7 +151,7 @@ void judge(const Case& at, const std::vector<Program>& original, const std::vect
 // Mutants of one schedule: of a single rank's program, and of all ranks' alike.
 Score judge_mutants(const Case& at) {
   Score score;
-  const auto original = programs_of(*at.entry, at.collective.ranks, at.collective.root);
+  const auto original = at.programs();
   EXPECT_TRUE(verifies(at, original));
   EXPECT_EQ(rehearse_in_many_ways(at, original), "");
   std::vector<std::vector<std::uint32_t>> targets{{}};
@@ -141,7 +159,7 @@ Score judge_mutants(const Case& at) {
     targets[0].push_back(rank);
     if (rank < 2 || rank + 1 == at.collective.ranks) targets.push_back({rank});
   }
-  for (const Mutation& mutation : mutations(5, 2)) {
+  for (const Mutation& mutation : mutations(kMaxLoops, 2)) {
     for (const auto& ranks : targets) {
       auto mutant = original;
       bool changed = false;
@@ -174,7 +192,8 @@ TEST_P(Mutants, ThatAreWrongAreRejected) {
   for (const std::uint32_t world : {2U, 3U, 4U, 5U, 8U}) {
     for (const std::uint32_t root : {0U, 1U}) {
       if (root != 0 && !is_rooted(GetParam().kind)) continue;
-      const Score score = judge_mutants({&GetParam(), {GetParam().kind, world, root}});
+      const std::uint32_t per_host = GetParam().hosts && world % 2 == 0 ? world / 2 : 1;
+      const Score score = judge_mutants({&GetParam(), {GetParam().kind, world, root}, per_host});
       total.mutants += score.mutants;
       total.malformed += score.malformed;
       total.wrong += score.wrong;
@@ -191,6 +210,8 @@ TEST_P(Mutants, ThatAreWrongAreRejected) {
       static_cast<unsigned long long>(kSeed), total.mutants, total.malformed, total.wrong,
       total.wrong - total.missed, total.same, total.harmless_accepted + total.harmless_rejected,
       total.harmless_accepted, total.harmless_rejected);
+  std::printf("score: %d of %d wrong or malformed mutants rejected\n",
+              total.malformed + total.wrong - total.missed, total.malformed + total.wrong);
   EXPECT_GT(total.wrong, 100) << "the mutations do not reach this schedule";
 }
 
@@ -199,13 +220,19 @@ TEST_P(Mutants, ThatAreWrongAreRejected) {
 TEST_P(Mutants, FixedOrderIsRankOrder) {
   const CatalogueEntry& entry = GetParam();
   if (!is_reduction(entry.kind)) return;
+  bool ordered = true;
   for (const std::uint32_t world : {2U, 3U, 6U}) {
     const auto programs = programs_of(entry, world, 0);
-    const std::string fault =
-        rehearse(programs, {entry.kind, world, 0},
-                 {.tiles = 3, .slots = entry.min_slots, .order_matters = true, .seed = kSeed});
-    EXPECT_EQ(fault.empty(), entry.fixed_order) << world << " ranks: " << fault;
+    const std::string fault = rehearse(programs, {entry.kind, world, 0},
+                                       {.tiles = 3,
+                                        .slots = entry.min_slots,
+                                        .by_reference = entry.by_reference,
+                                        .order_matters = true,
+                                        .seed = kSeed});
+    EXPECT_TRUE(fault.empty() || !entry.fixed_order) << world << " ranks: " << fault;
+    ordered = ordered && fault.empty();
   }
+  EXPECT_EQ(ordered, entry.fixed_order);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "collectives/direct.hpp"
+#include "collectives/halving_doubling.hpp"
 #include "collectives/pairwise.hpp"
 #include "collectives/ring.hpp"
+#include "collectives/tree.hpp"
 #include "schedule/builder.hpp"
 
 namespace gyre {
@@ -49,6 +51,30 @@ TEST(Print, AllToAll) {
             "rank 1 of 3: 3 chunks in, 3 chunks out\n"
             "   1 x  copy in[1] in out[1]\n"
             "   2 x  send in[2+k] to 2+k; receive from 0-k, store in out[0-k]\n");
+}
+
+TEST(Print, HalvingDoublingOfAnyWorldIsAFewLines) {
+  EXPECT_EQ(print(halving_doubling::all_reduce(1, 5)),
+            "rank 1 of 5: 5 chunks in, 5 chunks out\n"
+            "   1 x  copy in[3] in out[3]\n"
+            "   1 x  rounds of 5 halving from 0 on: send in[1+d, m chunks] to 1+d; receive from "
+            "1-d, reduce with in[1, m chunks], store in out[1, m chunks]\n"
+            "   1 x  rounds of 5 halving from 1 on: send out[1+d, m chunks] to 1+d; receive from "
+            "1-d, reduce with out[1, m chunks], store in out[1, m chunks]\n"
+            "   1 x  rounds of 5 halving from 2 on: send out[1+d, m chunks] to 1+d; receive from "
+            "1-d, reduce with out[1, m chunks], finish, store in out[1, m chunks]\n"
+            "   3 x  rounds of 5 doubling from 2 on: send out[1, m chunks] to 1-d; receive from "
+            "1+d, store in out[1+d, m chunks]\n");
+}
+
+TEST(Print, ATreesRootTellsItsOtherStrand) {
+  EXPECT_EQ(print(tree::all_reduce(1, 3)),
+            "rank 1 of 3: 1 chunk in, 1 chunk out\n"
+            "  strand 0\n"
+            "   1 x  receive from the 2 from 0 on, 2 apart, reduce with in[0], finish, store in "
+            "out[0], tell the other strand\n"
+            "  strand 1\n"
+            "   1 x  wait for the other strand, send out[0] to the 2 from 0 on, 2 apart\n");
 }
 
 TEST(Print, StrandsAndRanges) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "schedule/cursor.hpp"
 
@@ -19,16 +20,19 @@ constexpr Number kUntouched = 0xdeadbeefdeadbeef;
 Number finished(Number value) { return value * 0x2545f4914f6cdd1dU + 99; }
 
 struct Parcel {
-  Number value = 0;
+  std::vector<Number> values{};
   const Number* place = nullptr;  // by reference: read on arrival
+
+  std::vector<Number> content() const { return place ? std::vector<Number>{*place} : values; }
 };
 
 // Where a strand is inside its current step.
 struct Actor {
   const Program* program = nullptr;
+  std::uint32_t strand = 0;
   Cursor cursor;
   std::vector<std::uint32_t> from{}, to{};  // peers still to receive from, to send to
-  std::vector<std::pair<std::uint32_t, Number>> operands{};
+  std::vector<std::pair<std::uint32_t, std::vector<Number>>> operands{};
   bool entered = false, stored = false;
   Parcel parcel{};
 };
@@ -38,6 +42,7 @@ struct Actor {
 struct Buffers {
   std::vector<Number> memory;
   std::size_t input = 0, output = 0;  // offsets into memory
+  std::vector<Number> scratch{};
 };
 
 class Rehearsal {
@@ -54,7 +59,9 @@ class Rehearsal {
     for (std::uint32_t rank = 0; rank < world_; ++rank) add_buffers(rank);
     for (const Program& program : programs_) {
       for (std::uint32_t strand = 0; strand < program.strand_count; ++strand) {
-        actors_.push_back({.program = &program, .cursor = Cursor(program, strand, options.tiles)});
+        actors_.push_back({.program = &program,
+                           .strand = strand,
+                           .cursor = Cursor(program, strand, options.tiles)});
       }
     }
   }
@@ -94,6 +101,12 @@ class Rehearsal {
   Number* output(std::uint32_t rank, std::uint64_t tile, std::int64_t chunk) {
     return &buffers_[rank].memory[buffers_[rank].output + element(tile, chunk, outputs_)];
   }
+  Number* at(std::uint32_t rank, Side side, std::int32_t first, std::uint32_t stride,
+             std::uint32_t i, std::uint64_t tile) {
+    const std::uint32_t chunk = chunk_at(first, stride, i, chunks_of(programs_[rank], side));
+    if (side == Side::input) return input(rank, tile, chunk);
+    return side == Side::output ? output(rank, tile, chunk) : &buffers_[rank].scratch[chunk];
+  }
   void add_buffers(std::uint32_t rank) {
     using enum CollectiveKind;
     const std::size_t in = inputs_ * options_.tiles, out = outputs_ * options_.tiles;
@@ -101,6 +114,7 @@ class Rehearsal {
     const auto kind = collective_.kind;
     const bool root = rank == collective_.root;
     Buffers buffers{std::vector<Number>(in + out, kUntouched), 0, in};
+    buffers.scratch.assign(programs_[rank].scratch_chunks, kUntouched);
     if (options_.in_place) {
       if (kind == all_reduce || (root && (kind == broadcast || kind == reduce))) buffers.output = 0;
       if (kind == reduce_scatter || (root && kind == scatter)) buffers.output = place;
@@ -124,7 +138,10 @@ class Rehearsal {
   bool act(Actor& actor) {
     if (actor.cursor.done()) return false;
     const std::uint32_t rank = actor.program->rank;
-    if (!actor.entered) enter(actor);
+    if (!actor.entered) {
+      if (!tokens_ready(actor)) return false;
+      enter(actor);
+    }
     const auto arrived = [&](std::uint32_t peer) { return !lane(peer, rank).empty(); };
     const auto free = [&](std::uint32_t peer) { return lane(rank, peer).size() < options_.slots; };
     if (options_.whole_steps) {
@@ -151,14 +168,26 @@ class Rehearsal {
     return true;
   }
 
+  // Tokens that this strand, or the other one of its rank, has given and nobody has taken.
+  std::uint32_t& tokens(const Actor& actor, bool own) {
+    return tokens_[{actor.program->rank, own ? actor.strand : 1 - actor.strand}];
+  }
+  bool tokens_ready(const Actor& actor) {
+    const Token token = actor.cursor.current().token;
+    if (token == Token::take) return tokens(actor, false) != 0;
+    return token == Token::none || tokens(actor, true) < options_.slots;
+  }
+
   void enter(Actor& actor) {
     const ResolvedStep step = actor.cursor.current();
+    if (step.token == Token::take) --tokens(actor, false);
+    if (step.tile + 1 == options_.tiles) begun_.insert({actor.program->rank, actor.strand});
     for (std::uint32_t i = 0; i < step.receive.count; ++i) {
-      const std::uint32_t peer = (step.receive.first + i) % world_;
+      const std::uint32_t peer = (step.receive.first + i * step.receive.stride) % world_;
       if (peer != actor.program->rank) actor.from.push_back(peer);
     }
     for (std::uint32_t i = 0; i < step.send.count; ++i) {
-      const std::uint32_t peer = (step.send.first + i) % world_;
+      const std::uint32_t peer = (step.send.first + i * step.send.stride) % world_;
       if (peer != actor.program->rank) actor.to.push_back(peer);
     }
     actor.entered = true;
@@ -166,13 +195,22 @@ class Rehearsal {
   void leave(Actor& actor) {
     actor.entered = actor.stored = false;
     actor.operands.clear();
+    if (actor.cursor.current().token == Token::give) ++tokens(actor, true);
     actor.cursor.next();
+    const bool barrier = collective_.kind == CollectiveKind::barrier;
+    if (barrier && actor.cursor.done() && begun_.size() != actors_.size() && fault_.empty()) {
+      fault_ = fmt::format("rank {} ends before all have begun", actor.program->rank);
+    }
   }
   void take(Actor& actor, std::ptrdiff_t index) {
     const std::uint32_t peer = actor.from[static_cast<std::size_t>(index)];
     const Parcel parcel = lane(peer, actor.program->rank).front();
     lane(peer, actor.program->rank).pop_front();
-    actor.operands.emplace_back(peer, parcel.place ? *parcel.place : parcel.value);
+    actor.operands.emplace_back(peer, parcel.content());
+    if (actor.operands.back().second.size() != actor.cursor.current().chunks) {
+      fault_ = fmt::format("rank {}: a message of another length", actor.program->rank);
+      actor.operands.back().second.resize(actor.cursor.current().chunks);
+    }
     actor.from.erase(actor.from.begin() + index);
   }
   void put(Actor& actor, std::ptrdiff_t index) {
@@ -182,44 +220,64 @@ class Rehearsal {
 
   Number fold(Number a, Number b) const { return options_.order_matters ? a * 31 + b : a + b; }
 
+  void sort_operands(Actor& actor, const ResolvedStep& step, bool covered) const {
+    const auto distance = [&](std::uint32_t peer) {
+      for (std::uint32_t i = 0; i < step.receive.count; ++i) {
+        if ((step.receive.first + i * step.receive.stride) % world_ == peer) return i;
+      }
+      return std::uint32_t{step.receive.count};
+    };
+    std::sort(actor.operands.begin(), actor.operands.end(), [&](const auto& a, const auto& b) {
+      return covered ? a.first < b.first : distance(a.first) < distance(b.first);
+    });
+  }
+
+  void add_own(Actor& actor, const ResolvedStep& step, bool covered) {
+    const std::uint32_t rank = actor.program->rank;
+    std::vector<Number> own;
+    for (std::uint32_t i = 0; i < step.chunks; ++i) {
+      own.push_back(*at(rank, step.source_side, step.source, step.source_stride, i, step.tile));
+    }
+    const auto where = covered ? std::find_if(actor.operands.begin(), actor.operands.end(),
+                                              [&](const auto& o) { return o.first > rank; })
+                               : actor.operands.end();
+    actor.operands.insert(where, {rank, own});
+  }
+
+  // Where a step's value stays until the end of the call, if anywhere.
+  const Number* lasting(const Actor& actor, const ResolvedStep& step) {
+    const std::uint32_t rank = actor.program->rank;
+    if (step.chunks != 1 || !options_.by_reference) return nullptr;
+    if (step.target != kNoChunk) {
+      return step.target_side == Side::scratch ? nullptr : output(rank, step.tile, step.target);
+    }
+    if (actor.operands.size() > 1 || step.finish || step.source == kNoChunk) return nullptr;
+    if (step.source_side == Side::scratch) return nullptr;
+    return at(rank, step.source_side, step.source, 1, 0, step.tile);
+  }
+
   void fold_and_store(Actor& actor) {
     const ResolvedStep step = actor.cursor.current();
     const std::uint32_t rank = actor.program->rank;
-    auto& operands = actor.operands;
-    const auto distance = [&](std::uint32_t peer) {
-      return (peer + world_ - step.receive.first) % world_;
-    };
-    const bool covered = distance(rank) < step.receive.count;
-    std::sort(operands.begin(), operands.end(), [&](const auto& a, const auto& b) {
-      return covered ? a.first < b.first : distance(a.first) < distance(b.first);
-    });
-    const Number* place = nullptr;
-    if (step.source != kNoChunk) {
-      place = input(rank, step.tile, step.source);
-      const auto own = covered ? std::find_if(operands.begin(), operands.end(),
-                                              [&](const auto& o) { return o.first > rank; })
-                               : operands.end();
-      operands.insert(own, {rank, *place});
-      if (operands.size() > 1) place = nullptr;
-    }
-    if (operands.empty()) {
+    const bool covered = step.receive.covers(rank, world_);
+    sort_operands(actor, step, covered);
+    if (step.source != kNoChunk) add_own(actor, step, covered);
+    actor.stored = true;
+    if (actor.operands.empty()) {
       fault_ = fmt::format("rank {}: a step without operands", rank);
-      actor.stored = true;
       return;
     }
-    Number value = operands[0].second;
-    for (std::size_t i = 1; i < operands.size(); ++i) value = fold(value, operands[i].second);
-    if (step.finish) {
-      value = finished(value);
-      place = nullptr;
+    actor.parcel = {std::vector<Number>(step.chunks), lasting(actor, step)};
+    for (std::uint32_t i = 0; i < step.chunks; ++i) {
+      Number value = actor.operands[0].second[i];
+      for (std::size_t o = 1; o < actor.operands.size(); ++o) {
+        value = fold(value, actor.operands[o].second[i]);
+      }
+      if (step.finish) value = finished(value);
+      actor.parcel.values[i] = value;
+      if (step.target == kNoChunk) continue;
+      *at(rank, step.target_side, step.target, step.target_stride, i, step.tile) = value;
     }
-    if (step.target != kNoChunk) {
-      Number* target = output(rank, step.tile, step.target);
-      *target = value;
-      place = target;
-    }
-    actor.parcel = {value, options_.by_reference ? place : nullptr};
-    actor.stored = true;
   }
 
   // -- the meaning of the collectives ----------------------------------------------------------
@@ -251,6 +309,8 @@ class Rehearsal {
         return root ? given(chunk, tile, 0) : kUntouched;
       case scatter:
         return given(collective_.root, tile, rank);
+      case barrier:
+        break;
       case message:
         return rank == collective_.peer ? given(collective_.root, tile, chunk) : kUntouched;
     }
@@ -266,6 +326,10 @@ class Rehearsal {
     for (const auto& [ends, parcels] : lanes_) {
       if (fault_.empty() && !parcels.empty()) fault_ = "a message is left";
     }
+    for (const auto& [ends, count] : tokens_) {
+      if (fault_.empty() && count != 0) fault_ = "a token is left";
+    }
+    if (collective_.kind == CollectiveKind::barrier) return;
     for (std::uint32_t rank = 0; rank < world_ && fault_.empty(); ++rank) {
       for (std::uint64_t tile = 0; tile < options_.tiles; ++tile) {
         for (std::uint32_t chunk = 0; chunk < outputs_; ++chunk) {
@@ -286,6 +350,8 @@ class Rehearsal {
   std::vector<std::vector<Number>> given_;  // the inputs as they were
   std::vector<Actor> actors_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Parcel>> lanes_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> tokens_;  // rank, giving strand
+  std::set<std::pair<std::uint32_t, std::uint32_t>> begun_;  // strands in their last tile
   std::string fault_;
 };
 
