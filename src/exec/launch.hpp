@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/exchange_run.hpp"
+#include "exec/local_lanes.hpp"
 #include "exec/strand_run.hpp"
 
 namespace gyre {
@@ -22,6 +23,7 @@ class Launch {
   void clear() {
     recipe = 0;
     exchange.reset();
+    local = {};
     runs.clear();
     chains.clear();
   }
@@ -36,6 +38,7 @@ class Launch {
   // chain has one strand.
   void restart(const std::byte* input, std::byte* output, CallStamp stamp) {
     if (exchange) return exchange->restart(input, output, stamp);
+    local = {};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       runs[i].restart(input, output, stamp);
       chains[i] = {i, i + 1};
@@ -44,8 +47,10 @@ class Launch {
 
   std::uint64_t recipe = 0;  // PlannedCall::number of what it was made from; 0: anything else
   std::optional<ExchangeRun> exchange;  // alone, or absent
+  LocalLanes local;          // of a program's two strands
   std::vector<StrandRun> runs;
   std::vector<Chain> chains;
+  Mapping scratch;  // of its program; kept for its memory
 };
 
 }  // namespace gyre

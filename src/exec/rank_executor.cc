@@ -32,7 +32,7 @@ Result<std::unique_ptr<RankExecutor>> RankExecutor::create(Config config) {
 
 RankExecutor::RankExecutor(Config config, Mapping scratch)
     : config_(std::move(config)),
-      operands_(config_.links.size() + 1),
+      operands_(2 * (config_.links.size() + 1)),
       bells_(config_.links.size()),
       places_(config_.links.size()),
       destinations_(2 * config_.links.size() + 1),
@@ -51,7 +51,8 @@ RankExecutor::RankExecutor(Config config, Mapping scratch)
   wiring_.places = &places_;
   wiring_.destinations = &destinations_;
   wiring_.outbox = &outbox_;
-  wiring_.operands = operands_;
+  wiring_.operands = std::span(operands_).first(config_.links.size() + 1);
+  wiring_.messages = std::span(operands_).last(config_.links.size() + 1);
   wiring_.scratch = scratch_.data();
   wiring_.scratch_stride = scratch_stride_;
 }
@@ -64,6 +65,7 @@ Result<bool> RankExecutor::sweep_runs(Launch& launch, bool& done) {
   }
   bool stepped = false;
   done = true;
+  wiring_.local = &launch.local;
   for (Launch::Chain& chain : launch.chains) {
     for (unsigned steps = 0; chain.next < chain.end && steps < kStepsPerSweep; ++steps) {
       GYRE_TRY_ASSIGN(const Progress progress, launch.runs[chain.next].try_step(wiring_));

@@ -32,9 +32,13 @@ void StrandRun::restart(const std::byte* input, std::byte* output, CallStamp sta
 
 Result<Progress> StrandRun::try_step(const Wiring& wiring) {
   if (cursor_.done()) return Progress::done;
+  const bool meets = step_.token != Token::none;
+  if (meets && !wiring.local->ready(step_.token, work_.strand)) return Progress::blocked;
   if (missing_peer(step_, wiring) >= 0) return Progress::blocked;
-  GYRE_TRY_ASSIGN(const bool executed, execute(resolve(step_), wiring));
+  GYRE_TRY_ASSIGN(const bool executed, step_.chunks == 1 ? execute(resolve(step_), wiring)
+                                                         : execute_run(resolve_run(step_), wiring));
   if (!executed) return Progress::blocked;
+  if (meets) wiring.local->move(step_.token, work_.strand);
   cursor_.next();
   arrive();
   return cursor_.done() ? Progress::done : Progress::stepped;
@@ -54,26 +58,38 @@ int StrandRun::blocked_on(const Wiring& wiring) const {
   return cursor_.done() ? -1 : missing_peer(step_, wiring);
 }
 
+// A scratch chunk is as long as the chunk of the input it is made of: all of a tile are alike where
+// the input has one per rank, else it has the same number.
+Extent StrandRun::extent(Side side, std::uint64_t tile, std::uint64_t chunk) const {
+  if (side == Side::input) return work_.input_layout.extent(tile, chunk);
+  if (side == Side::output) return work_.output_layout.extent(tile, chunk);
+  const Layout& like = work_.input_layout;
+  const bool alike = like.kind != Layout::Kind::tiled;
+  return {chunk * like.slice, like.extent(tile, alike ? 0 : chunk).count};
+}
+
+const std::byte* StrandRun::memory(Side side) const {
+  if (side == Side::input) return work_.input;
+  return side == Side::output ? work_.output : work_.scratch;
+}
+
 StrandRun::Moved StrandRun::resolve(const ResolvedStep& step) const {
-  Moved moved;
-  moved.step = step;
+  Moved moved{.step = step};
   if (step.target != kNoChunk) {
-    const Extent extent =
-        work_.output_layout.extent(step.tile, static_cast<std::uint64_t>(step.target));
-    moved.elements = extent.count;
-    moved.target = work_.output + extent.offset * element_bytes_;
+    const Extent at = extent(step.target_side, step.tile, static_cast<std::uint64_t>(step.target));
+    moved.elements = at.count;
+    std::byte* base = step.target_side == Side::output ? work_.output : work_.scratch;
+    moved.target = base + at.offset * element_bytes_;
   }
   if (step.source != kNoChunk) {
-    const Extent extent =
-        work_.input_layout.extent(step.tile, static_cast<std::uint64_t>(step.source));
-    moved.elements = extent.count;
-    moved.source = work_.input + extent.offset * element_bytes_;
+    const Extent at = extent(step.source_side, step.tile, static_cast<std::uint64_t>(step.source));
+    moved.elements = at.count;
+    moved.source = memory(step.source_side) + at.offset * element_bytes_;
   }
   moved.bytes = moved.elements * element_bytes_;
   if (step.offer != kNoChunk) {
-    const auto chunk = static_cast<std::uint64_t>(step.offer);
-    const Extent extent = work_.output_layout.extent(step.tile, chunk);
-    moved.offer = work_.output + extent.offset * element_bytes_;
+    const Extent at = work_.output_layout.extent(step.tile, static_cast<std::uint64_t>(step.offer));
+    moved.offer = work_.output + at.offset * element_bytes_;
   }
   return moved;
 }
@@ -158,7 +174,7 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   GYRE_TRY_ASSIGN(const int operands, gather_operands(moved, wiring, &local));
   const std::span<const std::byte*> sources =
       wiring.operands.first(static_cast<std::size_t>(operands));
-  const bool folds = needs_fold(moved.step, operands, local);
+  const bool folds = needs_fold(moved.step, operands, scaled(moved.step, local));
   const bool small = moved.bytes <= kInlineBytes;
   wiring.destinations->clear();
   wiring.places->clear();
@@ -171,6 +187,8 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   alignas(16) std::array<std::byte, kInlineBytes> here;
   const std::byte* lasting = folds || local != 0 ? nullptr : moved.source;
   if (moved.target != nullptr) lasting = moved.target;
+  const Side side = moved.target != nullptr ? moved.step.target_side : moved.step.source_side;
+  if (side == Side::scratch) lasting = nullptr;
   const bool referred = prepare_sends(moved, lasting, wiring);
   add_results(moved, sources, referred, wiring);
   if (folds && small && moved.target == nullptr) {
@@ -181,7 +199,7 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   if (moved.bytes > 0 && !wiring.destinations->empty()) {
     if (folds) {
       Fold fold_step = work_.fold;
-      fold_step.local = local;
+      fold_step.local = scaled(moved.step, local);
       fold_step.finish = moved.step.finish;
       wiring.destinations->fold(fold_step, sources, moved.elements);
     } else {

@@ -13,6 +13,7 @@
 #include "base/status.hpp"
 #include "exec/destinations.hpp"
 #include "exec/due_bells.hpp"
+#include "exec/local_lanes.hpp"
 #include "exec/outbox.hpp"
 #include "exec/places.hpp"
 #include "kernels/host/reduce.hpp"
@@ -32,7 +33,9 @@ struct Wiring {
   Places* places = nullptr;
   Destinations* destinations = nullptr;
   Outbox* outbox = nullptr;
-  std::span<const std::byte*> operands;  // world entries, for the fold
+  LocalLanes* local = nullptr;           // of the launch at work
+  std::span<const std::byte*> operands;  // world entries and one, for the fold
+  std::span<const std::byte*> messages;  // the same, for the chunks of a fold to be taken from
   std::byte* scratch = nullptr;          // world * scratch_stride bytes
   std::uint64_t scratch_stride = 0;
 
@@ -47,6 +50,7 @@ struct Work {
   std::uint64_t tiles = 1;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
+  std::byte* scratch = nullptr;  // of the program's scratch_chunks slices
   Layout input_layout;
   Layout output_layout;
   Fold fold;                 // type, op, scale, ranks; local and finish are set per step
@@ -76,7 +80,7 @@ class StrandRun {
  private:
   // One step, resolved to bytes.
   struct Moved {
-    ResolvedStep step;
+    const ResolvedStep& step;
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;
     const std::byte* source = nullptr;
@@ -85,6 +89,9 @@ class StrandRun {
   };
 
   Moved resolve(const ResolvedStep& step) const;
+  // One chunk of a side in a tile: where it begins there, in elements.
+  Extent extent(Side side, std::uint64_t tile, std::uint64_t chunk) const;
+  const std::byte* memory(Side side) const;
   void arrive() {
     if (!cursor_.done()) step_ = cursor_.current();
   }
@@ -105,6 +112,18 @@ class StrandRun {
   void add_results(const Moved& moved, std::span<const std::byte* const> sources, bool referred,
                    const Wiring& wiring) const;
   bool needs_fold(const ResolvedStep& step, int operands, int local) const;
+  // Only what the user gave is scaled, not what was made of it.
+  static int scaled(const ResolvedStep& step, int local) {
+    return step.source_side == Side::input ? local : -1;
+  }
+
+  // run_step.cc: steps of several chunks, which travel as one message.
+  Moved resolve_run(const ResolvedStep& step) const;
+  Result<bool> execute_run(const Moved& moved, const Wiring& wiring);
+  void move_chunks(const Moved& moved, std::size_t operands, int local, std::byte* small,
+                   const Wiring& wiring) const;
+  void add_places_of_chunk(const Moved& moved, std::uint64_t chunk, std::uint64_t offset,
+                           std::byte* small, const Wiring& wiring) const;
 
   Work work_;
   std::uint64_t element_bytes_;
