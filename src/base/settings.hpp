@@ -43,6 +43,7 @@ struct Settings {
   std::int64_t nccl_version = 22809;  // GYRE_NCCL_VERSION
   // Planner
   std::string algo;                                  // NCCL_ALGO
+  std::string gyre_algo;                             // GYRE_ALGO
   std::string proto;                                 // NCCL_PROTO
   std::int64_t min_channels = 1, max_channels = 64;  // NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS
   std::int64_t one_shot_bytes = 16 << 10;            // GYRE_ONE_SHOT_BYTES

@@ -161,7 +161,8 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<Call> copied_aside(const Call& call, std::size_t index);
   Launch& next_launch(std::size_t& used);
   Launch& next_empty_launch(std::size_t& used);
-  void compose_collective(const Call& call, std::size_t& used);
+  Result<void> compose_collective(const Call& call, std::size_t& used);
+  static Result<std::byte*> scratch_for(const PlannedCall& planned, Launch& launch);
   void compose_all_to_all_v(const Call& call, Launch& launch);
   Result<void> compose_messages(std::span<const Call> calls, Launch& launch);
   Result<void> compose_messages_to_self(std::span<const Call* const> sends,

@@ -43,6 +43,13 @@ std::uint64_t elements_of(const Layout& layout) {
   return 0;
 }
 
+// Whether results are read again, which past the caches they must not be.
+bool reads_back(const Program& program) {
+  return std::any_of(program.steps, program.steps + program.step_count, [](const Step& step) {
+    return step.source.exists() && step.source.side != Side::input;
+  });
+}
+
 Layout one_block(std::uint64_t count, std::uint64_t slice) {
   Layout layout;
   layout.kind = Layout::Kind::blocked;
@@ -93,7 +100,9 @@ const Program& Communicator::program_for(const Call& call, Algorithm algorithm) 
   const auto key = std::tuple(call.kind, algorithm, call.root);
   const auto found = programs_.find(key);
   if (found != programs_.end()) return found->second;
-  return programs_.emplace(key, build_program(call.kind, algorithm, rank_, world_, call.root))
+  return programs_
+      .emplace(key, build_program(call.kind, algorithm, rank_, world_, call.root,
+                                  plan_facts_.ranks_per_host))
       .first->second;
 }
 
@@ -106,14 +115,25 @@ const PlannedCall& Communicator::planned(const Call& call) {
   return planned_;
 }
 
-void Communicator::compose_collective(const Call& call, std::size_t& used) {
+// Room for the program's scratch chunks, or none.
+Result<std::byte*> Communicator::scratch_for(const PlannedCall& planned, Launch& launch) {
+  const std::uint64_t bytes =
+      planned.program->scratch_chunks * planned.plan.input.slice * size_of(planned.type);
+  if (launch.scratch.size() < bytes) {
+    GYRE_TRY_ASSIGN(launch.scratch, Mapping::anonymous(round_up(bytes, page_size())));
+  }
+  return launch.scratch.data();
+}
+
+Result<void> Communicator::compose_collective(const Call& call, std::size_t& used) {
   const PlannedCall& planned = this->planned(call);
   Launch& launch = next_launch(used);
   // The same call as the launch's last one: only the buffers and the number differ. (A factor may
   // differ as well.)
   const bool again = launch.recipe == planned.number && call.op != ReduceOp::premulsum;
   if (again) {
-    return launch.restart(call.input, call.output, CallStamp::of(call.count, collectives_));
+    launch.restart(call.input, call.output, CallStamp::of(call.count, collectives_));
+    return {};
   }
   launch.clear();
   Work work = work_of(call, CallTag::of(call), collectives_);
@@ -121,16 +141,18 @@ void Communicator::compose_collective(const Call& call, std::size_t& used) {
   work.tiles = planned.plan.tiles;
   work.input_layout = planned.plan.input;
   work.output_layout = planned.plan.output;
-  work.streams = elements_of(planned.plan.output) * size_of(call.type) >=
-                 static_cast<std::uint64_t>(settings_.stream_bytes);
-  // One-shot in place overwrites its input while peers may still read it.
-  work.by_reference = planned.plan.algorithm != Algorithm::one_shot;
+  work.streams =
+      !reads_back(*planned.program) && elements_of(planned.plan.output) * size_of(call.type) >=
+                                           static_cast<std::uint64_t>(settings_.stream_bytes);
+  work.by_reference = planned.plan.by_reference;
+  GYRE_TRY_ASSIGN(work.scratch, scratch_for(planned, launch));
   if (is_exchange(planned)) {
     launch.exchange.emplace(work, call.count);
   } else {
     add_strands(work, launch);
   }
   launch.recipe = planned.number;  // last: it may have been left half made
+  return {};
 }
 
 void Communicator::add_message(const Call& message, CallTag tag, std::uint64_t number,
@@ -145,8 +167,7 @@ void Communicator::add_message(const Call& message, CallTag tag, std::uint64_t n
 
 void Communicator::add_self_copy(const Call& send, const Call& receive, Launch& launch) {
   if (send.count == 0) return;
-  static const Program copy_here =
-      build_program(CallKind::all_gather, Algorithm::pairwise, 0, 1, 0);
+  static const Program copy_here = build_program(CallKind::all_gather, Algorithm::direct, 0, 1, 0);
   Work work = work_of(send, CallTag::of(send), kNoNumber);
   work.output = receive.output;
   work.program = &copy_here;
@@ -321,10 +342,10 @@ Result<std::size_t> Communicator::compose(std::span<const Call> calls) {
       if (one.kind == CallKind::all_to_all_v) {
         compose_all_to_all_v(one, next_empty_launch(used));
       } else if (!is_empty(one)) {
-        compose_collective(one, used);
+        GYRE_TRY(compose_collective(one, used));
       }
     } else if (!is_empty(call)) {
-      compose_collective(call, used);
+      GYRE_TRY(compose_collective(call, used));
     }
   }
   if (messages) GYRE_TRY(compose_messages(calls, next_empty_launch(used)));

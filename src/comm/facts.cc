@@ -123,6 +123,19 @@ std::string rank_name(int rank, const PeerFacts& facts) {
   return fmt::format("rank {} (host {}, pid {})", rank, facts.host, facts.pid);
 }
 
+int ranks_per_host(std::span<const PeerFacts> facts) {
+  const auto elsewhere = std::find_if(facts.begin(), facts.end(), [&](const PeerFacts& one) {
+    return one.host != facts.front().host;
+  });
+  const auto size = static_cast<std::size_t>(elsewhere - facts.begin());
+  if (size == 0 || facts.size() % size != 0) return 1;
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
+    const bool first = rank % size == 0;
+    if (rank != 0 && (facts[rank].host == facts[rank - 1].host) == first) return 1;
+  }
+  return static_cast<int>(size);
+}
+
 Result<void> compare_facts(std::span<const PeerFacts> facts) {
   for (std::size_t rank = 1; rank < facts.size(); ++rank) {
     if (facts[rank].wire_version != facts[0].wire_version) {

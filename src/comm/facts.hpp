@@ -34,6 +34,9 @@ Result<PeerFacts> decode_facts(std::span<const std::byte> bytes);
 // "rank 3 (host h, pid 12)".
 std::string rank_name(int rank, const PeerFacts& facts);
 
+// The number of ranks of each host if that is the same on all and they are consecutive; else 1.
+int ranks_per_host(std::span<const PeerFacts> facts);
+
 // An error that shows the first difference in version or settings between rank 0 and another one.
 Result<void> compare_facts(std::span<const PeerFacts> facts);
 

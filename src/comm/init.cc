@@ -14,6 +14,7 @@
 #include "comm/communicator.hpp"
 #include "exec/describe.hpp"
 #include "plan/algorithm_list.hpp"
+#include "plan/forced_algorithm.hpp"
 #include "transport/registry.hpp"
 
 namespace gyre {
@@ -261,8 +262,15 @@ Result<void> Communicator::agree_on_plan(Deadline deadline) {
                   control_->all_gather(to_bytes(memory ? 1 : 0), "lane kinds", deadline, &abort_));
   plan_facts_.memory_lanes =
       std::all_of(views.begin(), views.end(), [](const auto& view) { return view == to_bytes(1); });
+  plan_facts_.ranks_per_host = ranks_per_host(facts_);
+  GYRE_TRY(force_algorithms(settings_.gyre_algo, plan_facts_));
   Hash hash;
   hash.add(static_cast<std::uint64_t>(world_));
+  hash.add(static_cast<std::uint64_t>(plan_facts_.ranks_per_host));
+  for (const Forced& forced : plan_facts_.forced) {
+    hash.add(static_cast<std::uint64_t>(forced.algorithm));
+    hash.add(forced.schedule != nullptr);
+  }
   hash.add(plan_facts_.memory_lanes);
   hash.add(plan_facts_.reproducible);
   hash.add(plan_facts_.ring_only);

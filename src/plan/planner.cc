@@ -5,7 +5,6 @@
 
 #include "collectives/direct.hpp"
 #include "collectives/pairwise.hpp"
-#include "collectives/ring.hpp"
 #include "plan/algorithm_list.hpp"
 
 namespace gyre {
@@ -85,7 +84,7 @@ Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
           call.count * size_of(call.type) <= most_one_shot_bytes(facts)) {
         return Algorithm::one_shot;
       }
-      return all_reduce_is_direct(call, facts) ? Algorithm::direct : Algorithm::ring;
+      return all_reduce_is_direct(call, facts) ? Algorithm::two_shot : Algorithm::ring;
     case CallKind::reduce:
     case CallKind::reduce_scatter:
       return all_reduce_is_direct(call, facts) ? Algorithm::direct : Algorithm::ring;
@@ -102,20 +101,50 @@ Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
   }
 }
 
+// What the user chose for the kind. An average must not overflow on the way, so it is always folded
+// in one place.
+const Forced* forced_for(const Call& call, const PlanFacts& facts) {
+  const Forced& forced = facts.forced[static_cast<std::size_t>(call.kind)];
+  if (forced.schedule == nullptr) return nullptr;
+  const bool averages = reduces(call.kind) && call.op == ReduceOp::avg;
+  return averages && !forced.schedule->fixed_order ? nullptr : &forced;
+}
+
+std::uint32_t default_chunks(CallKind kind, Algorithm algorithm, std::uint32_t world) {
+  return kind == CallKind::all_reduce && algorithm != Algorithm::one_shot ? world : 1;
+}
+
 }  // namespace
 
 std::string_view name_of(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::ring:
-      return "ring";
-    case Algorithm::one_shot:
-      return "one-shot";
-    case Algorithm::direct:
-      return "direct";
-    case Algorithm::pairwise:
-      return "pairwise";
+  constexpr std::string_view kNames[kAlgorithms] = {
+      "ring",      "one_shot",    "two_shot",    "direct",           "pairwise",           "star",
+      "two_rings", "tree",        "double_tree", "halving_doubling", "recursive_doubling", "bruck",
+      "binomial",  "hierarchical"};
+  return kNames[static_cast<int>(algorithm)];
+}
+
+std::optional<CollectiveKind> collective_of(CallKind kind) {
+  switch (kind) {
+    case CallKind::all_reduce:
+      return CollectiveKind::all_reduce;
+    case CallKind::reduce:
+      return CollectiveKind::reduce;
+    case CallKind::broadcast:
+      return CollectiveKind::broadcast;
+    case CallKind::all_gather:
+      return CollectiveKind::all_gather;
+    case CallKind::reduce_scatter:
+      return CollectiveKind::reduce_scatter;
+    case CallKind::all_to_all:
+      return CollectiveKind::all_to_all;
+    case CallKind::gather:
+      return CollectiveKind::gather;
+    case CallKind::scatter:
+      return CollectiveKind::scatter;
+    default:
+      return std::nullopt;
   }
-  return "unknown";
 }
 
 std::uint64_t largest_slice(DataType type, std::uint64_t slot_bytes) {
@@ -125,18 +154,27 @@ std::uint64_t largest_slice(DataType type, std::uint64_t slot_bytes) {
 
 Plan make_plan(const Call& call, int rank, const PlanFacts& facts) {
   Plan plan;
-  plan.algorithm = algorithm_for(call, facts);
+  const Forced* forced = forced_for(call, facts);
+  plan.algorithm = forced != nullptr ? forced->algorithm : algorithm_for(call, facts);
+  plan.by_reference = plan.algorithm != Algorithm::one_shot;
   const auto world = static_cast<std::uint32_t>(facts.world);
-  const std::uint64_t most = largest_slice(call.type, facts.slot_bytes);
+  std::uint32_t chunks = default_chunks(call.kind, plan.algorithm, world);
+  std::uint64_t slot_bytes = facts.slot_bytes;
+  if (forced != nullptr) {
+    const auto per_host = static_cast<std::uint32_t>(facts.ranks_per_host);
+    const CatalogueEntry& schedule = *forced->schedule;
+    plan.by_reference = schedule.by_reference;
+    chunks = schedule.build(0, world, 0, per_host).input_chunks;
+    slot_bytes /= schedule.longest_run(world, per_host);
+  }
+  const std::uint64_t most = largest_slice(call.type, slot_bytes);
   const std::uint64_t slice = even_slice(call.count, most, call.type);
   switch (call.kind) {
     case CallKind::all_reduce:
     case CallKind::reduce:
-    case CallKind::broadcast: {
-      const bool split = call.kind == CallKind::all_reduce && plan.algorithm != Algorithm::one_shot;
-      plan.input = plan.output = tiled(call, split ? world : 1, most);
+    case CallKind::broadcast:
+      plan.input = plan.output = tiled(call, chunks, most);
       break;
-    }
     case CallKind::reduce_scatter:
       plan.input = blocked(world, call.count, slice);
       plan.output = blocked(1, call.count, slice);
@@ -172,40 +210,26 @@ Plan make_plan(const Call& call, int rank, const PlanFacts& facts) {
   return plan;
 }
 
-Program build_program(CallKind kind, Algorithm algorithm, int rank, int world, int root) {
+Program build_program(CallKind kind, Algorithm algorithm, int rank, int world, int root,
+                      int ranks_per_host) {
   const auto r = static_cast<std::uint32_t>(rank);
   const auto n = static_cast<std::uint32_t>(world);
   const auto to = static_cast<std::uint32_t>(root);
-  const bool ring_wanted = algorithm == Algorithm::ring;
   switch (kind) {
-    case CallKind::all_reduce:
-      if (algorithm == Algorithm::one_shot) return direct::one_shot_all_reduce(r, n);
-      return ring_wanted ? ring::all_reduce(r, n) : direct::two_shot_all_reduce(r, n);
-    case CallKind::reduce:
-      return ring_wanted ? ring::reduce(r, n, to) : direct::reduce(r, n, to);
-    case CallKind::broadcast:
-      return ring_wanted ? ring::broadcast(r, n, to) : direct::broadcast(r, n, to);
-    case CallKind::all_gather:
-      return ring_wanted ? ring::all_gather(r, n) : direct::all_gather(r, n);
-    case CallKind::reduce_scatter:
-      return ring_wanted ? ring::reduce_scatter(r, n) : direct::reduce_scatter(r, n);
     case CallKind::all_gather_v:
       return direct::all_gather(r, n);
     case CallKind::reduce_scatter_v:
       return direct::reduce_scatter(r, n);
-    case CallKind::gather:
-      return pairwise::gather(r, n, to);
-    case CallKind::scatter:
-      return pairwise::scatter(r, n, to);
     case CallKind::send:
       return pairwise::send_to(r, n, to);
     case CallKind::receive:
       return pairwise::receive_from(r, n, to);
-    case CallKind::all_to_all:
-    case CallKind::all_to_all_v:
+    default:
       break;
   }
-  return pairwise::all_to_all(r, n);
+  const CatalogueEntry* schedule =
+      find_schedule(name_of(algorithm), collective_of(kind).value_or(CollectiveKind::all_to_all));
+  return schedule->build(r, n, to, static_cast<std::uint32_t>(ranks_per_host));
 }
 
 }  // namespace gyre

@@ -1,14 +1,16 @@
 // The oracle matrix: all collectives x types x operations, odd counts, offsets, in place, mapped
 // memory, on worlds of ranks that are threads, processes, or driven together by one thread.
 //
-//   oracle_matrix --mode thread|group|process --worlds 1-8 [--seed S]
+//   oracle_matrix --mode thread|group|process --worlds 1-8 [--seed S] [--kinds all_reduce,reduce]
 //
 // Which transports carry the lanes is chosen by the environment (NCCL_P2P_DISABLE,
-// NCCL_SHM_DISABLE, NCCL_HOSTID); process mode sets NCCL_HOSTID per rank for --mixed.
+// NCCL_SHM_DISABLE, NCCL_HOSTID), and so is the algorithm (GYRE_ALGO); process mode sets
+// NCCL_HOSTID per rank for --mixed N: N ranks are on one host.
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -28,21 +30,28 @@ struct Options {
   std::string mode = "thread";
   int first_world = 1, last_world = 8;
   std::uint64_t seed = 1;
-  bool mixed = false;
+  int mixed = 0;      // ranks per host; 0: all on one
+  std::string kinds;  // names, with commas; empty: all
+
+  bool has(Kind kind) const {
+    return kinds.empty() ||
+           ("," + kinds + ",").find(fmt::format(",{},", name_of(kind))) != std::string::npos;
+  }
   // of a child of process mode
   int rank = -1, world = 0;
   std::string id;
 };
 
-std::vector<Case> cases_for(int world, std::uint64_t seed) {
+std::vector<Case> cases_for(int world, const Options& options) {
   std::vector<Case> cases;
-  std::uint64_t next = seed * 1'000'003;
+  std::uint64_t next = options.seed * 1'000'003;
   const auto add = [&](Case one) {
     one.seed = ++next;
     one.root = static_cast<int>(next % static_cast<std::uint64_t>(world));
     cases.push_back(one);
   };
   for (int kind = 0; kind < kKinds; ++kind) {
+    if (!options.has(static_cast<Kind>(kind))) continue;
     for (int type = 0; type < kTypes; ++type) {
       for (int op = 0; op < (reduces(static_cast<Kind>(kind)) ? kOps : 1); ++op) {
         for (const bool in_place : {false, true}) {
@@ -83,8 +92,8 @@ std::vector<Case> cases_for(int world, std::uint64_t seed) {
 }
 
 // Returns the number of failures, after which it stops.
-int run_all(const LocalRanks& local, std::uint64_t seed, std::size_t* done) {
-  for (const Case& one : cases_for(local.world, seed)) {
+int run_all(const LocalRanks& local, const Options& options, std::size_t* done) {
+  for (const Case& one : cases_for(local.world, options)) {
     const std::string wrong = run_case(one, local);
     if (!wrong.empty()) {
       std::fprintf(stderr, "FAILED: world %d: %s: %s\n", local.world, describe(one).c_str(),
@@ -102,10 +111,10 @@ int check(ncclResult_t result, const char* what) {
   return 1;
 }
 
-int run_rank(int rank, int world, ncclUniqueId id, std::uint64_t seed, std::size_t* done) {
+int run_rank(int rank, int world, ncclUniqueId id, const Options& options, std::size_t* done) {
   LocalRanks local{world, {{rank, nullptr}}};
   if (check(ncclCommInitRank(&local.ranks[0].comm, world, id, rank), "init") != 0) return 1;
-  const int failed = run_all(local, seed, done);
+  const int failed = run_all(local, options, done);
   if (failed != 0) {
     ncclCommAbort(local.ranks[0].comm);
     return failed;
@@ -113,7 +122,7 @@ int run_rank(int rank, int world, ncclUniqueId id, std::uint64_t seed, std::size
   return check(ncclCommDestroy(local.ranks[0].comm), "destroy");
 }
 
-int run_threads(int world, std::uint64_t seed, std::size_t* done) {
+int run_threads(int world, const Options& options, std::size_t* done) {
   ncclUniqueId id;
   if (check(ncclGetUniqueId(&id), "unique id") != 0) return 1;
   std::atomic<int> failed{0};
@@ -122,7 +131,7 @@ int run_threads(int world, std::uint64_t seed, std::size_t* done) {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < world; ++rank) {
       threads.emplace_back([&, rank] {
-        failed += run_rank(rank, world, id, seed, &counts[static_cast<std::size_t>(rank)]);
+        failed += run_rank(rank, world, id, options, &counts[static_cast<std::size_t>(rank)]);
       });
     }
   }
@@ -130,14 +139,14 @@ int run_threads(int world, std::uint64_t seed, std::size_t* done) {
   return failed;
 }
 
-int run_group(int world, std::uint64_t seed, std::size_t* done) {
+int run_group(int world, const Options& options, std::size_t* done) {
   std::vector<ncclComm_t> comms(static_cast<std::size_t>(world));
   if (check(ncclCommInitAll(comms.data(), world, nullptr), "init all") != 0) return 1;
   LocalRanks local{world, {}};
   for (int rank = 0; rank < world; ++rank) {
     local.ranks.push_back({rank, comms[static_cast<std::size_t>(rank)]});
   }
-  int failed = run_all(local, seed, done);
+  int failed = run_all(local, options, done);
   for (ncclComm_t comm : comms) failed += check(ncclCommDestroy(comm), "destroy");
   return failed;
 }
@@ -161,17 +170,18 @@ pid_t spawn_rank(const Options& options, int rank, int world, const std::string&
   std::vector<std::string> words = {
       "oracle_matrix",       "--mode", "child", "--rank", std::to_string(rank),        "--world",
       std::to_string(world), "--id",   id,      "--seed", std::to_string(options.seed)};
+  if (!options.kinds.empty()) words.insert(words.end(), {"--kinds", options.kinds});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   std::vector<char*> environment;
-  std::string host = fmt::format("NCCL_HOSTID=host{}", rank / 2);
+  std::string host = fmt::format("NCCL_HOSTID=host{}", rank / std::max(1, options.mixed));
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!options.mixed || std::strncmp(*variable, "NCCL_HOSTID=", 12) != 0) {
+    if (options.mixed == 0 || std::strncmp(*variable, "NCCL_HOSTID=", 12) != 0) {
       environment.push_back(*variable);
     }
   }
-  if (options.mixed) environment.push_back(host.data());
+  if (options.mixed != 0) environment.push_back(host.data());
   environment.push_back(nullptr);
   pid_t pid = -1;
   ::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, arguments.data(), environment.data());
@@ -191,7 +201,7 @@ int run_processes(const Options& options, int world, std::size_t* done) {
     ::waitpid(child, &status, 0);
     if (status != 0) ++failed;
   }
-  *done += cases_for(world, options.seed).size();
+  *done += cases_for(world, options).size();
   return failed;
 }
 
@@ -199,12 +209,10 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--mixed") {
-      options.mixed = true;
-      continue;
-    }
     const std::string value = i + 1 < argc ? argv[++i] : "";
     if (word == "--mode") options.mode = value;
+    if (word == "--kinds") options.kinds = value;
+    if (word == "--mixed") options.mixed = std::stoi(value);
     if (word == "--seed") options.seed = std::stoull(value);
     if (word == "--rank") options.rank = std::stoi(value);
     if (word == "--world") options.world = std::stoi(value);
@@ -220,13 +228,13 @@ Options parse(int argc, char** argv) {
 int run(const Options& options) {
   std::size_t done = 0;
   if (options.mode == "child") {
-    return run_rank(options.rank, options.world, unhex(options.id), options.seed, &done);
+    return run_rank(options.rank, options.world, unhex(options.id), options, &done);
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
   int failed = 0;
   for (int world = options.first_world; world <= options.last_world && failed == 0; ++world) {
-    if (options.mode == "thread") failed += run_threads(world, options.seed, &done);
-    if (options.mode == "group") failed += run_group(world, options.seed, &done);
+    if (options.mode == "thread") failed += run_threads(world, options, &done);
+    if (options.mode == "group") failed += run_group(world, options, &done);
     if (options.mode == "process") failed += run_processes(options, world, &done);
   }
   std::printf("%zu cases passed, %d failed\n", done, failed);
