@@ -28,6 +28,8 @@ struct Lane {
   std::uint32_t head = 0, tail = 0;
   std::uint32_t used = 0, arrived = 0;
   std::uint32_t flow = kNobody;  // in the network, if it shares links
+  bool data_awaited = false;     // its receiver waits for its first message
+  bool slot_awaited = false;     // its sender waits for a free slot
   double free_at = 0;            // private: when its last message has left it
   LinkCost cost = {};
 };

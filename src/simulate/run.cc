@@ -107,7 +107,7 @@ Result<Timeline> Run::run() {
   add_strands();
   GYRE_TRY(add_flows());
   // Backwards, so that the first rank starts.
-  for (auto s = static_cast<std::uint32_t>(strands_.size()); s-- > 0;) queue(s);
+  for (auto s = static_cast<std::uint32_t>(strands_.size()); s-- > 0;) ready_.push_back(s);
   drain();
   while (network_.advance()) {
     for (const std::uint32_t flow : network_.done()) on_flow_done(flow);
@@ -118,16 +118,12 @@ Result<Timeline> Run::run() {
   return std::move(timeline_);
 }
 
-void Run::queue(std::uint32_t strand) {
-  Strand& self = strands_[strand];
-  if (self.queued) return;
-  self.queued = true;
-  ready_.push_back(strand);
-}
-
-// What happened at an end of a lane lets a strand go on only if it waits for that.
-void Run::wake(std::uint32_t strand, std::uint32_t end) {
-  if (strand != kNobody && strands_[strand].waits_for == end) queue(strand);
+// One thing that the step of `strand` waited for is there. Steps with many lanes are looked at
+// again when nothing is missing, not each time something comes.
+void Run::wake(std::uint32_t strand, bool& awaited) {
+  if (!awaited) return;
+  awaited = false;
+  if (--strands_[strand].missing == 0) ready_.push_back(strand);
 }
 
 // In which order strands go on does not matter: see README.md.
@@ -135,7 +131,6 @@ void Run::drain() {
   while (!ready_.empty()) {
     const std::uint32_t strand = ready_.back();
     ready_.pop_back();
-    strands_[strand].queued = false;
     advance(strand);
   }
 }
@@ -143,15 +138,12 @@ void Run::drain() {
 // Works out one strand's steps until it waits for something whose time is not known.
 void Run::advance(std::uint32_t number) {
   Strand& self = strands_[number];
-  if (self.working) return;
-  self.waits_for = kNobody;
   for (; !self.cursor.done(); self.cursor.next()) {
     const ResolvedStep step = self.cursor.current();
     if (!find_lanes(self, step)) return;
     const Load load = load_of(step);
     const double begin = std::max(self.free_at, ready_at_);
     if (self.cores != kNobody && load.work > 0) {
-      self.working = true;
       self.begin = begin;
       network_.carry(self.cores, load.work, begin);
       return;
@@ -168,25 +160,27 @@ bool Run::find_lanes(Strand& strand, const ResolvedStep& step) {
   ready_at_ = 0;
   for (const std::uint32_t peer : peers_of(step.receive, strand.rank, world_)) {
     const std::uint32_t number = lanes_.incoming(strand.rank, peer);
-    const Lane& lane = lanes_[number];
+    Lane& lane = lanes_[number];
     if (lane.arrived == 0) {
-      strand.waits_for = receiving_end(number);
-      return false;
+      lane.data_awaited = true;
+      ++strand.missing;
+      continue;
     }
     ready_at_ = std::max(ready_at_, lanes_.slot(number, lane.head).time);
     from_.push_back(number);
   }
   for (const std::uint32_t peer : peers_of(step.send, strand.rank, world_)) {
     const std::uint32_t number = lanes_.outgoing(strand.rank, peer);
-    const Lane& lane = lanes_[number];
+    Lane& lane = lanes_[number];
     if (lane.used == lanes_.slots()) {
-      strand.waits_for = sending_end(number);
-      return false;
+      lane.slot_awaited = true;
+      ++strand.missing;
+      continue;
     }
     ready_at_ = std::max(ready_at_, lanes_.slot(number, lane.tail).freed);
     to_.push_back(number);
   }
-  return true;
+  return strand.missing == 0;
 }
 
 Run::Load Run::load_of(const ResolvedStep& step) {
@@ -251,7 +245,7 @@ void Run::take(std::uint32_t number, double at) {
   lane.head = lanes_.after(lane.head);
   --lane.used;
   --lane.arrived;
-  wake(lane.sender, sending_end(number));
+  wake(lane.sender, lane.slot_awaited);
 }
 
 void Run::post(std::uint32_t number, double at, std::uint64_t bytes) {
@@ -280,7 +274,7 @@ void Run::arrive(std::uint32_t number, double left_at) {
   lanes_.slot(number, index).time = at;
   ++lane.arrived;
   if (recorder_.on()) recorder_.arrive(number, at);
-  wake(lane.receiver, receiving_end(number));
+  wake(lane.receiver, lane.data_awaited);
 }
 
 void Run::on_flow_done(std::uint32_t flow) {
@@ -290,10 +284,9 @@ void Run::on_flow_done(std::uint32_t flow) {
     Strand& self = strands_[number];
     const ResolvedStep step = self.cursor.current();
     find_lanes(self, step);
-    self.working = false;
     complete(number, step, load_of(step), self.begin, network_.now());
     self.cursor.next();
-    queue(number);
+    ready_.push_back(number);
     return;
   }
   arrive(owner, network_.now());
@@ -305,11 +298,21 @@ void Run::on_flow_done(std::uint32_t flow) {
   network_.carry(lane.flow, static_cast<double>(slot.bytes), slot.time);
 }
 
+// One of the things that a strand waits for, data before slots.
 std::string Run::describe(const Strand& strand) {
-  const Lane& lane = lanes_[strand.waits_for / 2];
-  const bool sends = strand.waits_for == sending_end(strand.waits_for / 2);
-  return fmt::format("rank {} (tile {}) waits for {} {}", strand.rank, strand.cursor.current().tile,
-                     sends ? "a slot to" : "data of", sends ? lane.to : lane.from);
+  const ResolvedStep step = strand.cursor.current();
+  std::string what;
+  for (const std::uint32_t peer : peers_of(step.send, strand.rank, world_)) {
+    if (lanes_[lanes_.outgoing(strand.rank, peer)].slot_awaited) {
+      what = fmt::format("a slot to {}", peer);
+    }
+  }
+  for (const std::uint32_t peer : peers_of(step.receive, strand.rank, world_)) {
+    if (lanes_[lanes_.incoming(strand.rank, peer)].data_awaited) {
+      what = fmt::format("data of {}", peer);
+    }
+  }
+  return fmt::format("rank {} (tile {}) waits for {}", strand.rank, step.tile, what);
 }
 
 Result<void> Run::check_all_done() {

@@ -29,12 +29,10 @@ class Run {
   struct Strand {
     Cursor cursor;
     std::uint32_t rank = 0;
-    std::uint32_t waits_for = kNobody;  // an end of a lane: see sending_end()
-    std::uint32_t cores = kNobody;      // its flow, if it shares cores
-    bool queued = false;
-    bool working = false;  // on shared cores
+    std::uint32_t missing = 0;      // ends of lanes that its step waits for
+    std::uint32_t cores = kNobody;  // its flow, if it shares cores
     double free_at = 0;
-    double begin = 0;  // of the step at work
+    double begin = 0;  // of the step at work on shared cores
   };
   // What a step moves.
   struct Load {
@@ -42,14 +40,10 @@ class Run {
     double work = 0;
   };
 
-  static std::uint32_t sending_end(std::uint32_t lane) { return 2 * lane; }
-  static std::uint32_t receiving_end(std::uint32_t lane) { return 2 * lane + 1; }
-
   void add_strands();
   Result<void> add_flows();
   Result<void> add_flow_of_cores(std::uint32_t rank);
-  void queue(std::uint32_t strand);
-  void wake(std::uint32_t strand, std::uint32_t end);
+  void wake(std::uint32_t strand, bool& awaited);
   void drain();
   void advance(std::uint32_t number);
   bool find_lanes(Strand& strand, const ResolvedStep& step);
@@ -70,7 +64,7 @@ class Run {
   const Message& message_;
   std::uint32_t world_;
   std::vector<Strand> strands_;
-  std::vector<std::uint32_t> ready_;  // strands that may go on
+  std::vector<std::uint32_t> ready_;  // strands that may go on, each once
   Network network_;
   std::vector<std::uint32_t> flow_owners_;  // lanes, then strands from kFirstStrand on
   Recorder recorder_;

