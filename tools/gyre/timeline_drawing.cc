@@ -180,12 +180,11 @@ class Diagram {
                       across(flight.sent), y1, across(flight.arrived), y2);
     }
     const char* head = has_heads() ? " marker-end=\"url(#head)\"" : "";
-    const double stroke = has_heads() ? 1.1 : 0.6;
+    const double stroke = has_heads() ? 1.1 : 0.6, pale = has_heads() ? 0.35 : 0.15;
     return fmt::format(
-        "<g stroke=\"#666\" stroke-width=\"{0}\" stroke-opacity=\"0.35\" "
-        "fill-opacity=\"0.35\"{2}>\n{1}</g>\n"
+        "<g stroke=\"#666\" stroke-width=\"{0}\" stroke-opacity=\"{4}\"{2}>\n{1}</g>\n"
         "<g stroke=\"#666\" stroke-width=\"{0}\"{2}>\n{3}</g>\n",
-        stroke, far, head, near);
+        stroke, far, head, near, pale);
   }
 
   const sim::Timeline& timeline_;
