@@ -229,9 +229,8 @@ bool store_choice(const Choice& kind, Settings& settings, std::string_view value
 
 bool store_text(const Text& kind, Settings& settings, std::string_view value) {
   if (kind.field == nullptr) return true;
-  // An empty text is what `VARIABLE= program` gives: the same as not setting it.
-  if (!value.empty() && kind.valid != nullptr && !kind.valid(value)) return false;
-  if (!value.empty()) settings.*kind.field = value;
+  if (kind.valid != nullptr && !kind.valid(value)) return false;
+  settings.*kind.field = value;
   return true;
 }
 
@@ -326,6 +325,8 @@ Result<Settings> parse_settings(std::span<const NamedValue> environment) {
       if (name.starts_with("GYRE_")) return unknown_name(name);
       continue;
     }
+    // `VARIABLE= program` is the same as not setting it; what a file says then counts.
+    if (value.empty()) continue;
     const auto index = static_cast<std::size_t>(entry - table().begin());
     if (seen[index]) continue;
     seen[index] = true;

@@ -55,8 +55,8 @@ struct Settings {
 // invalid_argument error that names it and the values allowed.
 Result<Settings> parse_settings();
 
-// The same over given (name, value) pairs, the first of a name winning. Names that are neither in
-// the table nor begin with GYRE_ are passed over.
+// The same over given (name, value) pairs, the first of a name winning; an empty value is none.
+// Names that are neither in the table nor begin with GYRE_ are passed over.
 using NamedValue = std::pair<std::string, std::string>;
 Result<Settings> parse_settings(std::span<const NamedValue> environment);
 

@@ -103,16 +103,16 @@ TEST(Settings, ReadsEveryKind) {
 }
 
 TEST(Settings, RefusesBadValuesByName) {
-  for (const char* bad : {"abc", "-1", "1e6", "", "1", "65", "4MB"}) {
+  for (const char* bad : {"abc", "-1", "1e6", "1", "65", "4MB"}) {
     expect_refused("GYRE_SLOTS", bad, "4 to 64");
   }
-  for (const char* bad : {"abc", "-1", "1e6", "", "4095", "5000", "65M"}) {
+  for (const char* bad : {"abc", "-1", "1e6", "4095", "5000", "65M"}) {
     expect_refused("GYRE_SLOT_BYTES", bad, "4K to 64M, a multiple of 4K");
   }
-  for (const char* bad : {"abc", "-1", "", "0"}) {
+  for (const char* bad : {"abc", "-1", "0"}) {
     expect_refused("GYRE_INIT_TIMEOUT", bad, "seconds");
   }
-  for (const char* bad : {"yes", "2", "", "-1"}) expect_refused("GYRE_CHECK", bad, "0 or 1");
+  for (const char* bad : {"yes", "2", "-1"}) expect_refused("GYRE_CHECK", bad, "0 or 1");
   expect_refused("NCCL_COMM_BLOCKING", "maybe", "0 or 1");
   expect_refused("GYRE_DEVICE", "tpu", "auto, host, cuda, hip");
   for (const char* bad : {"7000", "7003-7000", "0-5", "1-65536", "a-b"}) {
@@ -148,10 +148,16 @@ TEST(Settings, TheFirstOfANameCounts) {
   EXPECT_EQ(result->slots, 8);
 }
 
-TEST(Settings, EmptyTextIsUnset) {
-  const auto result = parse({{"NCCL_SOCKET_IFNAME", ""}, {"NCCL_COMM_ID", ""}});
-  ASSERT_TRUE(result);
-  EXPECT_TRUE(result->comm_id.empty());
+TEST(Settings, AnEmptyValueIsUnset) {
+  for (const SettingRow& row : setting_table()) {
+    const auto result = parse({{std::string(row.name), ""}});
+    ASSERT_TRUE(result) << result.error().text;
+    EXPECT_EQ(shared_settings_text(*result), shared_settings_text({}));
+  }
+  // What a file says counts then.
+  EXPECT_EQ(parse({{"GYRE_SLOTS", ""}, {"GYRE_SLOTS", "8"}})->slots, 8);
+  EXPECT_EQ(parse({{"NCCL_COMM_ID", ""}, {"NCCL_COMM_ID", "a:1"}})->comm_id, "a:1");
+  EXPECT_FALSE(parse({{"GYRE_SLOT", ""}})) << "no setting at all";
 }
 
 TEST(Settings, EveryFallbackOfTheTableIsAllowed) {
