@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "base/fd.hpp"
 #include "base/parse_value.hpp"
 #include "base/process.hpp"
+#include "base/status.hpp"
 
 namespace gyre {
 namespace {
@@ -117,41 +119,11 @@ std::string expand_file_name(std::string_view pattern) {
   return name;
 }
 
-int open_log(std::string_view pattern) {
-  const std::string name = expand_file_name(pattern);
+// Where to write, or -1 and errno.
+int open_log(const std::string& name) {
   if (name.empty() || name == "/dev/stdout") return STDOUT_FILENO;
   if (name == "/dev/stderr") return STDERR_FILENO;
-  const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  return fd >= 0 ? fd : STDOUT_FILENO;
-}
-
-LogState read_state() {
-  LogState state;
-  state.level = level_of(value_of("NCCL_DEBUG"));
-  if (const auto subsystems = environment_value("NCCL_DEBUG_SUBSYS")) {
-    state.subsystems = parse_mask(*subsystems, subsystem_mask);
-  }
-  if (const auto levels = environment_value("NCCL_DEBUG_TIMESTAMP_LEVELS")) {
-    state.stamped_levels = parse_mask(*levels, level_mask);
-  }
-  if (const auto stamp = environment_value("NCCL_DEBUG_TIMESTAMP_FORMAT")) state.stamp = *stamp;
-  if (state.level > LogLevel::version) state.fd = open_log(value_of("NCCL_DEBUG_FILE"));
-  return state;
-}
-
-// Readers hold no lock, so a state that was replaced is never freed (nor its file closed): another
-// thread may be writing its line. Resets are rare.
-std::atomic<const LogState*> current{nullptr};
-
-const LogState& log_state() {
-  const LogState* state = current.load(std::memory_order_acquire);
-  if (state == nullptr) {
-    static const LogState* first = new LogState(read_state());
-    const LogState* expected = nullptr;
-    current.compare_exchange_strong(expected, first, std::memory_order_acq_rel);
-    state = current.load(std::memory_order_acquire);
-  }
-  return *state;
+  return ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 }
 
 // Replaces each "%Nf" (N = 1..9) by N digits of the second's fraction; strftime knows the rest.
@@ -200,13 +172,49 @@ std::string prefix(const LogState& state, LogLevel level, std::string_view place
                             ::syscall(SYS_gettid), place, kWords[static_cast<std::size_t>(level)]);
 }
 
-void write_line(LogLevel level, std::string_view place, std::string_view message) {
-  const LogState& state = log_state();
+void write_line(const LogState& state, LogLevel level, std::string_view place,
+                std::string_view message) {
   // One write per line, so that the lines of several ranks do not mix.
   std::string line = prefix(state, level, place);
   line += message;
   line += '\n';
   [[maybe_unused]] const auto written = ::write(state.fd, line.data(), line.size());
+}
+
+LogState read_state() {
+  LogState state;
+  state.level = level_of(value_of("NCCL_DEBUG"));
+  if (const auto subsystems = environment_value("NCCL_DEBUG_SUBSYS")) {
+    state.subsystems = parse_mask(*subsystems, subsystem_mask);
+  }
+  if (const auto levels = environment_value("NCCL_DEBUG_TIMESTAMP_LEVELS")) {
+    state.stamped_levels = parse_mask(*levels, level_mask);
+  }
+  if (const auto stamp = environment_value("NCCL_DEBUG_TIMESTAMP_FORMAT")) state.stamp = *stamp;
+  if (state.level <= LogLevel::version) return state;
+  const std::string name = expand_file_name(value_of("NCCL_DEBUG_FILE"));
+  state.fd = open_log(name);
+  if (state.fd < 0) {
+    const Error error = system_error(fmt::format("NCCL_DEBUG_FILE={}", name), errno);
+    state.fd = STDOUT_FILENO;
+    write_line(state, LogLevel::warn, "", error.text + "; the log goes to the standard output");
+  }
+  return state;
+}
+
+// Readers hold no lock, so a state that was replaced is never freed (nor its file closed): another
+// thread may be writing its line. Resets are rare.
+std::atomic<const LogState*> current{nullptr};
+
+const LogState& log_state() {
+  const LogState* state = current.load(std::memory_order_acquire);
+  if (state == nullptr) {
+    static const LogState* first = new LogState(read_state());
+    const LogState* expected = nullptr;
+    current.compare_exchange_strong(expected, first, std::memory_order_acq_rel);
+    state = current.load(std::memory_order_acquire);
+  }
+  return *state;
 }
 
 }  // namespace
@@ -218,10 +226,12 @@ bool log_enabled(LogLevel level, Subsystem subsystem) {
   return (state.subsystems & static_cast<std::uint32_t>(subsystem)) != 0;
 }
 
-void log_line(LogLevel level, std::string_view message) { write_line(level, "", message); }
+void log_line(LogLevel level, std::string_view message) {
+  write_line(log_state(), level, "", message);
+}
 
 void log_warn_line(SourcePlace where, std::string_view message) {
-  write_line(LogLevel::warn, file_and_line(where), message);
+  write_line(log_state(), LogLevel::warn, file_and_line(where), message);
 }
 
 void log_reset() {

@@ -107,6 +107,19 @@ TEST_F(LogTest, VersionLineHasNoPrefix) {
   EXPECT_EQ(written(), "NCCL version 2.28.9+gyre\n");
 }
 
+TEST_F(LogTest, AFileThatCannotBeOpenedIsSaidOnce) {
+  ::setenv("NCCL_DEBUG", "WARN", 1);
+  ::setenv("NCCL_DEBUG_FILE", (folder_ + "/nosuch/file").c_str(), 1);
+  testing::internal::CaptureStdout();
+  log_reset();
+  log_warn("here it goes");
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(std::regex_search(
+      text, std::regex("NCCL WARN NCCL_DEBUG_FILE=[^ ]*/nosuch/file[^\n]*: No such file[^\n]*\n"
+                       "[^\n]*WARN here it goes\n$")))
+      << text;
+}
+
 TEST_F(LogTest, StampsAsAsked) {
   ::setenv("NCCL_DEBUG_TIMESTAMP_LEVELS", "INFO", 1);
   ::setenv("NCCL_DEBUG_TIMESTAMP_FORMAT", "<%H:%M:%S.%3f%%> ", 1);
