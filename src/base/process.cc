@@ -1,6 +1,7 @@
 #include "base/process.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <fstream>
+#include <mutex>
 
 #include "base/fd.hpp"
 
@@ -24,10 +26,20 @@ void on_fork_in_child() {
   close_all_descriptors_in_child();
 }
 
+// Asks for every number that may be open; the absurdly large ones are left out.
+std::size_t count_one_by_one(const rlimit& limit) {
+  constexpr rlim_t kMost = 1 << 16;
+  std::size_t count = 0;
+  for (rlim_t fd = 0; fd < std::min(limit.rlim_cur, kMost); ++fd) {
+    if (::fcntl(static_cast<int>(fd), F_GETFD) >= 0) ++count;
+  }
+  return count;
+}
+
 std::size_t open_descriptors(const rlimit& limit) {
   DIR* directory = ::opendir("/proc/self/fd");
-  // Looking takes a descriptor itself.
-  if (directory == nullptr) return errno == EMFILE ? limit.rlim_cur : 0;
+  // Looking takes a descriptor itself, and /proc may not be mounted.
+  if (directory == nullptr) return count_one_by_one(limit);
   std::size_t count = 0;
   while (::readdir(directory) != nullptr) ++count;
   ::closedir(directory);
@@ -52,6 +64,9 @@ Result<void> refuse_in_child() {
 }
 
 Result<void> ensure_descriptors(std::size_t needed) {
+  // One at a time: two that had read the same limit would undo each other's.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return system_error("getrlimit", errno);
   constexpr std::size_t kSpare = 8;  // the program's own next few

@@ -143,9 +143,10 @@ void Listener::Impl::accept_on(Id id) {
       admit(std::move(fd));
       continue;
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-    if (errno == EMFILE && ensure_descriptors(kMoreDescriptors)) continue;
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    const int error = errno;
+    if (error == EAGAIN || error == EWOULDBLOCK) return;
+    if (error == EMFILE && ensure_descriptors(kMoreDescriptors)) continue;
+    if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
       out_of_descriptors(id);
       return;
     }

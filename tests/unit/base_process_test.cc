@@ -4,8 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "base/fd.hpp"
 #include "base/process.hpp"
@@ -73,6 +77,49 @@ TEST(Process, TooLowAHardLimitIsAnErrorWithNumbers) {
               return named && ensure_descriptors(8) ? 0 : 3;
             }),
             0);
+}
+
+TEST(Process, RacingThreadsNeverLowerTheLimit) {
+  EXPECT_EQ(in_child([] {
+              for (int round = 0; round < 200; ++round) {
+                rlimit limit{};
+                ::getrlimit(RLIMIT_NOFILE, &limit);
+                limit.rlim_cur = 64;
+                if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+                std::vector<std::thread> threads;
+                std::atomic<bool> go{false};
+                for (const std::size_t needed : {100U, 3'000U, 200U, 300U}) {
+                  threads.emplace_back([&go, needed] {
+                    while (!go) {
+                    }
+                    (void)ensure_descriptors(needed);
+                  });
+                }
+                go = true;
+                for (auto& thread : threads) thread.join();
+                ::getrlimit(RLIMIT_NOFILE, &limit);
+                if (limit.rlim_cur < 3'000) return 2;
+              }
+              return 0;
+            }),
+            0);
+}
+
+TEST(Process, WithoutProcDescriptorsAreCountedAllTheSame) {
+  std::string empty = "/tmp/gyre-root-XXXXXX";
+  ASSERT_NE(::mkdtemp(empty.data()), nullptr);
+  const int status = in_child([&] {
+    if (::chroot(empty.c_str()) != 0) return 77;
+    rlimit limit{64, 64};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+    for (int i = 0; i < 40; ++i) {
+      if (::dup(0) < 0) return 2;
+    }
+    return !ensure_descriptors(30) && ensure_descriptors(4) ? 0 : 3;
+  });
+  ::rmdir(empty.c_str());
+  if (status == 77) GTEST_SKIP() << "needs the right to change the root folder";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Process, NamesItself) {
