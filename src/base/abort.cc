@@ -11,7 +11,8 @@ bool AbortState::raise(Error error) {
     if (raised_.load(std::memory_order_relaxed)) return false;
     reason_ = std::move(error);
     raised_.store(true, std::memory_order_release);
-    wakes = wakes_;
+    // Not copied: from here on nothing may fail, or sleepers would never be woken.
+    wakes.swap(wakes_);
   }
   for (const auto& wake : wakes) wake();
   return true;

@@ -6,11 +6,13 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/abort.hpp"
 #include "base/fd.hpp"
 #include "base/process.hpp"
 
@@ -120,6 +122,30 @@ TEST(Process, WithoutProcDescriptorsAreCountedAllTheSame) {
   ::rmdir(empty.c_str());
   if (status == 77) GTEST_SKIP() << "needs the right to change the root folder";
   EXPECT_EQ(status, 0);
+}
+
+struct FragileWake {
+  explicit FragileWake(int* counter) : rung(counter) {}
+  FragileWake(FragileWake&&) = default;
+  FragileWake(const FragileWake& other) : rung(other.rung) {
+    if (no_copies) throw std::bad_alloc();
+  }
+  void operator()() const { ++*rung; }
+  int* rung;
+  static inline bool no_copies = false;
+};
+
+TEST(Abort, WakesEverybodyThoughThereIsNoMemoryForCopies) {
+  AbortState abort;
+  int rung = 0;
+  abort.on_raise(FragileWake(&rung));
+  abort.on_raise(FragileWake(&rung));
+  FragileWake::no_copies = true;
+  EXPECT_TRUE(abort.raise({Status::aborted, "enough"}));
+  FragileWake::no_copies = false;
+  EXPECT_EQ(rung, 2);
+  EXPECT_FALSE(abort.raise({Status::aborted, "again"}));
+  EXPECT_EQ(rung, 2);
 }
 
 TEST(Process, NamesItself) {
