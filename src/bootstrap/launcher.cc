@@ -15,15 +15,50 @@
 namespace gyre {
 namespace {
 
-// One launcher's names for the same facts; empty: it has none.
+std::string value_of(const Environment& environment, std::string_view name) {
+  return environment(name).value_or("");
+}
+
+std::string torchrun_job(const Environment& environment, std::string_view) {
+  const auto job = value_of(environment, "TORCHELASTIC_RUN_ID");
+  if (job.empty()) return {};
+  return fmt::format("torchrun {} {}", job, value_of(environment, "TORCHELASTIC_RESTART_COUNT"));
+}
+
+std::string mpi_job(const Environment& environment, std::string_view parent) {
+  for (const auto name :
+       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_ess_jobid", "PMI_JOBID"}) {
+    if (const auto job = value_of(environment, name); !job.empty()) {
+      return fmt::format("mpi {}", job);
+    }
+  }
+  const auto local = environment("MPI_LOCALNRANKS");
+  const bool one_host =
+      environment("PMI_RANK") && local.has_value() && local == environment("PMI_SIZE");
+  if (one_host && !parent.empty()) return fmt::format("hydra {}", parent);
+  // The step is that of the launcher's own processes, and differs from node to node.
+  const bool by_mpi = environment("PMI_RANK") || environment("OMPI_COMM_WORLD_RANK");
+  const auto slurm = value_of(environment, "SLURM_JOB_ID");
+  return by_mpi && !slurm.empty() ? fmt::format("mpi in slurm {}", slurm) : std::string();
+}
+
+std::string slurm_job(const Environment& environment, std::string_view) {
+  const auto job = value_of(environment, "SLURM_JOB_ID");
+  if (job.empty()) return {};
+  return fmt::format("slurm {}.{}", job, value_of(environment, "SLURM_STEP_ID"));
+}
+
+// One launcher's names for the same facts, and how it names the run ("": not at all).
 struct Names {
   std::string_view launcher, rank, world, local_rank;
+  std::string (*job)(const Environment& environment, std::string_view parent);
 };
 constexpr std::array<Names, 4> kLaunchers = {{
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", torchrun_job},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     mpi_job},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", mpi_job},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", slurm_job},
 }};
 
 constexpr std::int64_t kMaxRanks = 1 << 20;
@@ -131,21 +166,15 @@ Result<Launch> read_launch(const Environment& environment, std::string_view pare
 }
 
 std::string job_name(const Environment& environment, std::string_view parent) {
-  const auto value = [&](std::string_view name) { return environment(name).value_or(""); };
-  if (const auto job = value("GYRE_JOB_ID"); !job.empty()) return "gyre " + job;
-  if (const auto job = value("TORCHELASTIC_RUN_ID"); !job.empty()) {
-    return fmt::format("torchrun {} {}", job, value("TORCHELASTIC_RESTART_COUNT"));
+  if (const auto job = value_of(environment, "GYRE_JOB_ID"); !job.empty()) return "gyre " + job;
+  // Whoever gave the ranks comes first: within one job of Slurm many mpiruns may follow each other.
+  for (const Names& names : kLaunchers) {
+    if (!environment(names.rank) || !environment(names.world)) continue;
+    if (auto name = names.job(environment, parent); !name.empty()) return name;
   }
-  if (const auto job = value("SLURM_JOB_ID"); !job.empty()) {
-    return fmt::format("slurm {}.{}", job, value("SLURM_STEP_ID"));
+  for (const Names& names : kLaunchers) {
+    if (auto name = names.job(environment, parent); !name.empty()) return name;
   }
-  for (const auto name :
-       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_ess_jobid", "PMI_JOBID"}) {
-    if (const auto job = value(name); !job.empty()) return fmt::format("mpi {}", job);
-  }
-  const bool one_host = environment("PMI_RANK") && environment("MPI_LOCALNRANKS") &&
-                        environment("MPI_LOCALNRANKS") == environment("PMI_SIZE");
-  if (one_host && !parent.empty()) return fmt::format("hydra {}", parent);
   return {};
 }
 

@@ -31,7 +31,7 @@ struct Launch {
 Result<Launch> read_launch(const Environment& environment, std::string_view parent);
 
 // The launcher's name of this run ("" if there is none): the same on all its ranks, another one in
-// every run.
+// every run. Launchers in the same order as above; those that gave no rank come last.
 std::string job_name(const Environment& environment, std::string_view parent);
 
 // "node[1-3,7],b2" -> "node1".

@@ -44,7 +44,7 @@ Result<UniqueId> create_unique_id();
 Result<UniqueId> unique_id_for(std::string_view host_port);
 
 // The launcher's name of this run, e.g. "slurm 123.0", or "" if there is none. GYRE_JOB_ID comes
-// first; then torchrun, Slurm, PMIx, Open MPI, Hydra.
+// first; then the launcher that gave the rank: torchrun, Open MPI or MPICH, Slurm.
 std::string launcher_job_name();
 
 }  // namespace gyre
