@@ -92,12 +92,11 @@ const Listener::Impl::Expected* Listener::Impl::find(const Opening& opening) con
 Result<Listener::Id> Listener::Impl::open(const Address& address) {
   GYRE_TRY_ASSIGN(Fd fd, listen_at(address));
   const Id id = next++;
-  Socket& socket = sockets[id];
-  socket.fd = std::move(fd);
-  socket.address = address;
-  socket.holders = 1;
+  // Whole before it is there: watching may throw.
+  Socket socket{std::move(fd), {}, address, 1};
   socket.token = Reactor::instance().watch(socket.fd.get(), EPOLLIN,
                                            [this, id](std::uint32_t) { accept_on(id); });
+  sockets.emplace(id, std::move(socket));
   return id;
 }
 

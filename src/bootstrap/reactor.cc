@@ -14,6 +14,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -40,6 +42,12 @@ class NoSignals {
  private:
   sigset_t before_;
 };
+
+[[noreturn]] void fail(const char* call) {
+  const int error = errno;
+  throw std::system_error(error, std::generic_category(),
+                          std::string("the background thread's descriptors: ") + call);
+}
 
 // A callback that throws loses its own work; the thread goes on with everybody else's.
 template <typename Work>
@@ -82,6 +90,7 @@ struct Reactor::Impl {
     // A full counter means that the thread is woken already.
     [[maybe_unused]] const auto written = ::write(wake.get(), &one, sizeof one);
   }
+  void add(int fd, std::uint32_t events, Id id) const;  // throws
   int timeout();
   void dispatch(Id id, std::uint32_t events);
   void run_timers();
@@ -89,6 +98,13 @@ struct Reactor::Impl {
   [[noreturn]] void loop();
   void remove(Id id);
 };
+
+void Reactor::Impl::add(int fd, std::uint32_t events, Id id) const {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = id;
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_ctl");
+}
 
 int Reactor::Impl::timeout() {
   const std::lock_guard lock(mutex);
@@ -184,17 +200,16 @@ void Reactor::Impl::remove(Id id) {
   idle.wait(lock, [&] { return running != id; });
 }
 
-// Throws if the thread cannot be started; the next instance() then tries again.
+// Throws if descriptors or threads have run out; the next instance() then tries again.
 Reactor::Reactor() {
   auto impl = std::make_unique<Impl>();
   // Arms the fork handler, which closes our descriptors in a child.
   (void)forked();
   impl->epoll = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  if (!impl->epoll) fail("epoll_create1");
   impl->wake = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = 0;
-  ::epoll_ctl(impl->epoll.get(), EPOLL_CTL_ADD, impl->wake.get(), &event);
+  if (!impl->wake) fail("eventfd");
+  impl->add(impl->wake.get(), EPOLLIN, 0);
   const NoSignals blocked;
   const std::unique_lock lock(impl->mutex);  // holds the thread until its id is known
   std::thread thread([raw = impl.get()] {
@@ -222,12 +237,14 @@ Reactor::Token Reactor::watch(int fd, std::uint32_t events, Handler handler) {
   if (forked()) return {};
   const std::lock_guard lock(impl_->mutex);
   const Id id = impl_->next++;
-  impl_->entries.emplace(id,
-                         std::make_shared<Impl::Entry>(Impl::Entry{fd, {}, std::move(handler)}));
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = id;
-  ::epoll_ctl(impl_->epoll.get(), EPOLL_CTL_ADD, fd, &event);
+  const auto [place, _] = impl_->entries.emplace(
+      id, std::make_shared<Impl::Entry>(Impl::Entry{fd, {}, std::move(handler)}));
+  try {
+    impl_->add(fd, events, id);
+  } catch (...) {
+    impl_->entries.erase(place);
+    throw;
+  }
   return Token(id);
 }
 

@@ -43,10 +43,13 @@ class Reactor {
   };
   using TimerToken = Token;
 
+  // Throws std::system_error where the process has no descriptor or thread for it; the next call
+  // tries again.
   static Reactor& instance();
 
   // Calls `handler` with the epoll events of `fd` (level-triggered; EPOLLHUP and EPOLLERR always).
-  // The caller keeps `fd` open for longer than the token. Any thread.
+  // The caller keeps `fd` open for longer than the token. Any thread. Throws std::system_error if
+  // the kernel cannot watch `fd`.
   [[nodiscard]] Token watch(int fd, std::uint32_t events, Handler handler);
   void modify(const Token& token, std::uint32_t events);
 

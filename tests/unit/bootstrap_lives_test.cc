@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/contain.hpp"
 #include "bootstrap/listener.hpp"
 #include "tests/unit/bootstrap_processes.hpp"
 #include "tests/unit/bootstrap_threads.hpp"
@@ -218,6 +219,29 @@ TEST(Lives, TooFewDescriptorsIsAnErrorWithTheNumber) {
       if (!all) problems = all.error().text;
     });
     return problems;
+  });
+  processes.expect_success();
+}
+
+TEST(Lives, TheFirstUseWithoutDescriptorsIsNotTheLast) {
+  Processes processes;
+  processes.start([&]() -> std::string {
+    ::alarm(20);
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const rlimit before = limit;
+    for (int room = 0; room < 2; ++room) {
+      limit.rlim_cur = static_cast<rlim_t>(next + room);
+      ::setrlimit(RLIMIT_NOFILE, &limit);
+      const auto port = contained("", [] { return Listener::instance().port(); });
+      if (port) return "listened";
+      if (port.error().text.find("open files") == std::string::npos) return port.error().text;
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    const auto port = Listener::instance().port();
+    return port ? "" : port.error().text;
   });
   processes.expect_success();
 }
