@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -49,6 +48,58 @@ class NoSignals {
                           std::string("the background thread's descriptors: ") + call);
 }
 
+// Who waits in run().
+struct Waiter {
+  std::mutex mutex;
+  std::condition_variable ran;
+  bool done = false;
+  std::exception_ptr thrown;
+};
+
+// Work that waits its turn. That of run() lies on the stack of the thread that waits for it, so
+// that a destructor's run() needs no memory; that of post() owns itself.
+struct Job {
+  Job* next = nullptr;
+  std::function<void()> posted;
+  void (*call)(void* work) = nullptr;
+  void* work = nullptr;
+  Waiter* waiter = nullptr;  // null: posted
+};
+
+// First come, first served. Nothing here allocates.
+class Jobs {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  void add(Job* job) {
+    *end_ = job;
+    end_ = &job->next;
+  }
+  // All of them; the queue is empty then.
+  Job* take() {
+    end_ = &first_;
+    return std::exchange(first_, nullptr);
+  }
+
+ private:
+  Job* first_ = nullptr;
+  Job** end_ = &first_;
+};
+
+void run_for_waiter(const Job& job) {
+  Waiter& waiter = *job.waiter;
+  std::exception_ptr thrown;
+  try {
+    job.call(job.work);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  // Notified under the mutex: the waiter, and the job, are gone as soon as it sees `done`.
+  const std::lock_guard lock(waiter.mutex);
+  waiter.thrown = std::move(thrown);
+  waiter.done = true;
+  waiter.ran.notify_one();
+}
+
 // A callback that throws loses its own work; the thread goes on with everybody else's.
 template <typename Work>
 void run_contained(Work&& work) {
@@ -81,7 +132,7 @@ struct Reactor::Impl {
   std::condition_variable idle;
   std::unordered_map<Id, std::shared_ptr<Entry>> entries;
   std::set<std::pair<Clock::time_point, Id>> timers;
-  std::deque<std::function<void()>> posted;
+  Jobs posted;
   Id next = 1;
   Id running = 0;
 
@@ -147,19 +198,19 @@ void Reactor::Impl::run_timers() {
 }
 
 void Reactor::Impl::run_posted() {
-  const std::size_t due = [this] {
+  Job* job = [this] {
     const std::lock_guard lock(mutex);
-    return posted.size();
+    return posted.take();
   }();
-  // One by one: an empty deque, to swap with, would allocate where nothing may throw.
-  for (std::size_t i = 0; i < due; ++i) {
-    std::function<void()> work;
-    {
-      const std::lock_guard lock(mutex);
-      work = std::move(posted.front());
-      posted.pop_front();
+  while (job != nullptr) {
+    Job* const following = job->next;  // the job is gone once it ran
+    if (job->waiter != nullptr) {
+      run_for_waiter(*job);
+    } else {
+      const std::unique_ptr<Job> owned(job);
+      run_contained(owned->posted);
     }
-    run_contained(work);
+    job = following;
   }
 }
 
@@ -261,37 +312,31 @@ void Reactor::modify(const Token& token, std::uint32_t events) {
 
 void Reactor::post(std::function<void()> work) {
   if (forked()) return;
+  auto job = std::make_unique<Job>();
+  job->posted = std::move(work);
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->posted.push_back(std::move(work));
+    impl_->posted.add(job.release());
   }
   impl_->ring();
 }
 
-void Reactor::run(const std::function<void()>& work) {
+void Reactor::run_erased(void (*call)(void*), void* work) {
   if (forked()) return;
-  if (on_reactor_thread()) {
-    work();
-    return;
+  if (on_reactor_thread()) return call(work);
+  Waiter waiter;
+  Job job;
+  job.call = call;
+  job.work = work;
+  job.waiter = &waiter;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->posted.add(&job);
   }
-  std::mutex mutex;
-  std::condition_variable ran;
-  bool done = false;
-  std::exception_ptr thrown;
-  post([&] {
-    try {
-      work();
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    // Notified under the mutex: the caller's condition variable is gone as soon as it sees `done`.
-    const std::lock_guard lock(mutex);
-    done = true;
-    ran.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  ran.wait(lock, [&] { return done; });
-  if (thrown) std::rethrow_exception(thrown);
+  impl_->ring();
+  std::unique_lock lock(waiter.mutex);
+  waiter.ran.wait(lock, [&] { return waiter.done; });
+  if (waiter.thrown) std::rethrow_exception(waiter.thrown);
 }
 
 Reactor::TimerToken Reactor::at(Clock::time_point time, std::function<void()> work) {

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -57,8 +59,14 @@ class Reactor {
   // is logged and dropped.
   void post(std::function<void()> work);
   // Like post(), but waits until it ran and throws what it threw; runs at once on the reactor's
-  // thread.
-  void run(const std::function<void()>& work);
+  // thread. Takes no memory: destructors call it.
+  template <typename Work>
+  void run(Work&& work) {
+    const auto call = [](void* erased) {
+      (*static_cast<std::remove_reference_t<Work>*>(erased))();
+    };
+    run_erased(call, const_cast<void*>(static_cast<const void*>(std::addressof(work))));
+  }
 
   // Runs `work` once at `time`, unless the token is destroyed before.
   [[nodiscard]] TimerToken at(Clock::time_point time, std::function<void()> work);
@@ -70,6 +78,7 @@ class Reactor {
 
  private:
   Reactor();
+  void run_erased(void (*call)(void*), void* work);
   struct Impl;
   Impl* impl_;  // never freed: the thread uses it until the process ends
 };

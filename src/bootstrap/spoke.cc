@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/contain.hpp"
 #include "base/process.hpp"
 #include "bootstrap/reactor.hpp"
 
@@ -55,8 +56,12 @@ void Spoke::stop() {
   Reactor::instance().run([&] {
     events_ = nullptr;
     if (!connection_) return;
-    // Also without a goodbye: what was announced must not be destroyed by a reset.
-    connection_->close_gently(Clock::now() + kGentle);
+    // Also without a goodbye: what was announced must not be destroyed by a reset. Destructors come
+    // here: without the memory for that the connection ends at once.
+    (void)contained("", [&]() -> Result<void> {
+      connection_->close_gently(Clock::now() + kGentle);
+      return {};
+    });
     connection_.reset();
   });
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/contain.hpp"
 #include "base/process.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/control.hpp"
@@ -120,7 +121,11 @@ class StarWorld final : public World {
         timeout_(timeout),
         abort_(abort != nullptr ? abort : &own_abort_) {}
   ~StarWorld() override {
-    if (control_) control_->goodbye();
+    // Without the memory for a goodbye the others see a loss.
+    (void)contained("", [&]() -> Result<void> {
+      if (control_) control_->goodbye();
+      return {};
+    });
   }
 
   Result<void> open(const Place& place);

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "base/contain.hpp"
 #include "base/log.hpp"
 #include "bootstrap/reactor.hpp"
 #include "transport/direct/inbox_registry.hpp"
@@ -194,10 +195,13 @@ void DirectTransport::close(bool goodbye) {
   for (const auto& [peer, link] : links_) {
     if (peer == context_.rank) continue;
     // On the reactor: the peer's own thread may be inside any call, and ours holds none of its
-    // locks there.
-    Reactor::instance().post([inbox = link->share_theirs(), me = context_.rank, goodbye] {
-      if (goodbye) return inbox->tell_ended(me);
-      inbox->tell_lost(me, "left the communicator without a goodbye");
+    // locks there. Contained, as a destructor comes here: without memory this peer is not told.
+    (void)contained("", [&, link = link.get()]() -> Result<void> {
+      Reactor::instance().post([inbox = link->share_theirs(), me = context_.rank, goodbye] {
+        if (goodbye) return inbox->tell_ended(me);
+        inbox->tell_lost(me, "left the communicator without a goodbye");
+      });
+      return {};
     });
   }
 }

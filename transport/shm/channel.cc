@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/contain.hpp"
 #include "base/log.hpp"
 #include "transport/shm/region.hpp"
 
@@ -62,7 +63,11 @@ void Channel::close(bool goodbye) {
     events_ = nullptr;
     if (goodbye && !ended()) {
       queue_.clear();  // regions are of no use any more
-      send_or_queue({blank(MessageType::goodbye), Fd()});
+      // Destructors come here: without memory there is no goodbye.
+      (void)contained("", [&]() -> Result<void> {
+        send_or_queue({blank(MessageType::goodbye), Fd()});
+        return {};
+      });
       queue_.clear();
     }
     ended_.store(true, std::memory_order_release);
