@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -55,6 +56,13 @@ void FrameConnection::end(std::string how) {
   if (callbacks && !closing_) callbacks->on_end(std::move(how));
 }
 
+// Not at once: the caller may be walking over its connections.
+void FrameConnection::end_soon(std::string how) {
+  Reactor::instance().post([weak = weak_from_this(), how = std::move(how)] {
+    if (const auto self = weak.lock()) self->end(how);
+  });
+}
+
 void FrameConnection::on_events(std::uint32_t events) {
   const auto served = contained("this process cannot serve it", [&]() -> Result<void> {
     if ((events & EPOLLOUT) != 0) write();
@@ -96,8 +104,14 @@ void FrameConnection::write() {
     const IoResult sent = send_some(fd_, std::span(*queue_.front()).subspan(sent_));
     if (sent.state == IoState::again) break;
     if (sent.state == IoState::ended) {
-      // What the peer sent before it went may still be read; read() then finds the end.
       queue_.clear();
+      sent_ = 0;
+      // What the peer sent before it went may still be read; read() then finds the end. Any other
+      // error nobody would find.
+      if (sent.error != EPIPE && sent.error != ECONNRESET) {
+        end_soon(
+            fmt::format("lost its connection ({})", std::generic_category().message(sent.error)));
+      }
       break;
     }
     sent_ += sent.bytes;
@@ -116,13 +130,7 @@ void FrameConnection::write() {
 
 void FrameConnection::send(SharedBytes frame) {
   if (!fd_ || closing_) return;
-  if (queue_.size() >= kMaxQueuedFrames) {
-    // Not from here: the caller may be walking over its connections.
-    Reactor::instance().post([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->end("stopped reading its connection");
-    });
-    return;
-  }
+  if (queue_.size() >= kMaxQueuedFrames) return end_soon("stopped reading its connection");
   queue_.push_back(std::move(frame));
   if (queue_.size() == 1) write();
 }

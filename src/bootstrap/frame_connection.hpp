@@ -48,6 +48,7 @@ class FrameConnection : public std::enable_shared_from_this<FrameConnection> {
   void read();
   void write();
   void end(std::string how);
+  void end_soon(std::string how);
 
   Fd fd_;
   Reactor::Token token_;
