@@ -21,6 +21,7 @@ namespace {
 
 constexpr milliseconds kStaleDial{2000};  // for the answer of a root that may be long gone
 constexpr milliseconds kReadAgain{20};
+constexpr milliseconds kNewId{2000};  // how long a rank whose meeting failed looks for another id
 
 // Where rank 0 listens, so that every address the name stands for on any host is answered.
 Address own_side_of(const std::vector<Address>& named) {
@@ -123,6 +124,7 @@ Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
                         const AbortState* abort) {
   GYRE_TRY(check_facts(rank, facts));
   std::optional<UniqueId> used;  // joined, and worth nothing since that failed
+  Deadline until = deadline;
   Error last{Status::timeout, "there is no id yet"};
   for (;;) {
     if (abort != nullptr && abort->raised()) return abort->reason();
@@ -131,19 +133,22 @@ Result<Meeting> meet_at(const ReadId& read_id, int rank, int world,
     if (id && used != *id) {
       const Deadline dial_until = deadline.earlier(Deadline::after(kStaleDial));
       if (auto joined = join(*id, rank, world, dial_until, abort, false)) {
+        const std::shared_ptr<Spoke> spoke = joined->spoke;
         auto meeting = gather_at(*std::move(joined), *id, facts, deadline, abort);
         if (meeting) return meeting;
         used = *id;
         last = meeting.error();
+        // Most likely this very run has failed; if it was an earlier one, the new id is not far.
+        until = spoke->was_judged() ? deadline.earlier(Deadline::after(kNewId)) : deadline;
       } else {
         last = joined.error();
       }
     }
-    if (used && deadline.expired()) return last;
-    if (deadline.expired()) {
+    if (used && until.expired()) return last;
+    if (until.expired()) {
       return Error{Status::timeout, fmt::format("rank {} met nobody: {}", rank, last.text)};
     }
-    ::poll(nullptr, 0, deadline.poll_timeout(kReadAgain));
+    ::poll(nullptr, 0, until.poll_timeout(kReadAgain));
   }
 }
 

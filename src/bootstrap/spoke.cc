@@ -156,16 +156,25 @@ void Spoke::announce(const Error& error) {
   post(encode(FrameType::announce, 0, encode(ErrorMessage{0, error})));
 }
 
+bool Spoke::was_judged() {
+  const std::lock_guard lock(mutex_);
+  return judged_;
+}
+
 void Spoke::goodbye() { post(encode(FrameType::goodbye, 0, {})); }
 
 void Spoke::on_frame(Frame frame) {
   const std::uint64_t sequence = frame.sequence;
   switch (frame.type) {
-    case FrameType::whole:
     case FrameType::failure:
+      judge();
+      return reply(sequence, std::move(frame));
+    case FrameType::whole:
     case FrameType::answers:
       return reply(sequence, std::move(frame));
     case FrameType::announced:
+      judge();
+      return on_announced(frame);
     case FrameType::refused:
       return on_announced(frame);
     case FrameType::lost:
@@ -176,6 +185,11 @@ void Spoke::on_frame(Frame frame) {
     default:
       return on_end("sent a message that makes no sense");
   }
+}
+
+void Spoke::judge() {
+  const std::lock_guard lock(mutex_);
+  judged_ = true;
 }
 
 void Spoke::answer(std::uint64_t sequence) {

@@ -42,6 +42,8 @@ class Spoke : public std::enable_shared_from_this<Spoke> {
   Result<std::vector<AnswerMessage>> ask(milliseconds patience, const AbortState* abort);
   void announce(const Error& error);
   void goodbye();
+  // Whether the hub took this rank in and said later why the ranks cannot go on.
+  bool was_judged();
 
  private:
   // The one frame that ends the wait for a sequence.
@@ -56,6 +58,7 @@ class Spoke : public std::enable_shared_from_this<Spoke> {
                          const AbortState* abort, std::string_view what);
   void post(SharedBytes frame);
   void on_frame(Frame frame);
+  void judge();
   void on_end(std::string how);
   void on_rank_gone(const Frame& frame);
   void on_announced(const Frame& frame);
@@ -76,6 +79,7 @@ class Spoke : public std::enable_shared_from_this<Spoke> {
   std::uint64_t next_ask_ = std::uint64_t{1} << 63;  // those of ask(): this rank's own
   std::map<std::uint64_t, Reply> replies_;           // of the sequences that somebody waits for
   std::optional<Error> dead_;                        // what every wait ends with
+  bool judged_ = false;
 };
 
 }  // namespace gyre

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "bootstrap/id_file.hpp"
 #include "bootstrap/listener.hpp"
@@ -258,6 +259,32 @@ TEST_F(WorldTest, AnIdFileOfALivingButFailedRunIsNoTrap) {
   }
   EXPECT_TRUE(done.wait(2));
   finished.raise();
+  processes.expect_success();
+}
+
+TEST_F(WorldTest, ARankThatDiesAtAFileEndsTheOthersToo) {
+  const Signal joining;
+  Processes processes;
+  for (const int rank : {0, 1}) {
+    processes.start([&, rank]() -> std::string {
+      joining.raise();
+      const auto start = Clock::now();
+      const auto world = World::join(file_url(rank, 4), patient());
+      if (world) return "joined";
+      if (seconds_since(start) > 10) return "waited for nothing: " + world.error().text;
+      return world.error().text.find("rank 2") != std::string::npos ? "" : world.error().text;
+    });
+  }
+  // Joins and dies; rank 3 never comes.
+  processes.start([&]() -> std::string {
+    std::thread([] {
+      std::this_thread::sleep_for(milliseconds(1'500));
+      ::_exit(0);
+    }).detach();
+    (void)World::join(file_url(2, 4), patient());
+    return "still alive";
+  });
+  ASSERT_TRUE(joining.wait(2));
   processes.expect_success();
 }
 
