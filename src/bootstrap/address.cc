@@ -6,16 +6,24 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <memory>
+#include <system_error>
+#include <utility>
 
+#include "base/log.hpp"
 #include "base/parse_value.hpp"
 
 namespace gyre {
 namespace {
 
+// How long until a host that is not known is looked up again.
+constexpr milliseconds kLookAgain{500};
+constexpr milliseconds kAbortCheck{50};
 constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 bool is_numeric(const std::string& host) {
@@ -23,6 +31,36 @@ bool is_numeric(const std::string& host) {
   const std::string bare = host.substr(0, host.find('%'));
   return ::inet_pton(AF_INET, host.c_str(), &ignored) == 1 ||
          ::inet_pton(AF_INET6, bare.c_str(), &ignored) == 1;
+}
+
+// getaddrinfo's error, or 0.
+int look_up(const HostPort& target, int family, std::vector<Address>& addresses) {
+  addrinfo hints{};
+  hints.ai_family = family;
+  hints.ai_socktype = SOCK_STREAM;
+  if (target.numeric) hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* list = nullptr;
+  if (const int error = ::getaddrinfo(target.host.c_str(), nullptr, &hints, &list); error != 0) {
+    return error;
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, ::freeaddrinfo);
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    const auto address = Address::from_sockaddr(entry->ai_addr);
+    if (!address) continue;
+    const Address with_port = address->with_port(target.port);
+    if (std::find(addresses.begin(), addresses.end(), with_port) == addresses.end()) {
+      addresses.push_back(with_port);
+    }
+  }
+  return 0;
+}
+
+Error unknown_host(const HostPort& target, int error, int system) {
+  const std::string why = error == EAI_SYSTEM ? std::generic_category().message(system)
+                                              : std::string(::gai_strerror(error));
+  return {Status::system, fmt::format("looking up host \"{}\": {} (it is named by NCCL_COMM_ID, "
+                                      "MASTER_ADDR or a tcp:// address)",
+                                      target.host, why)};
 }
 
 }  // namespace
@@ -138,27 +176,30 @@ Result<HostPort> parse_host_port(std::string_view text) {
 }
 
 Result<std::vector<Address>> resolve(const HostPort& target, int family) {
-  addrinfo hints{};
-  hints.ai_family = family;
-  hints.ai_socktype = SOCK_STREAM;
-  if (target.numeric) hints.ai_flags = AI_NUMERICHOST;
-  addrinfo* list = nullptr;
-  const int error = ::getaddrinfo(target.host.c_str(), nullptr, &hints, &list);
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, ::freeaddrinfo);
-  if (error != 0) {
-    return Error{Status::system,
-                 fmt::format("looking up host \"{}\": {}", target.host, ::gai_strerror(error))};
-  }
   std::vector<Address> addresses;
-  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    const auto address = Address::from_sockaddr(entry->ai_addr);
-    if (!address) continue;
-    const Address with_port = address->with_port(target.port);
-    if (std::find(addresses.begin(), addresses.end(), with_port) == addresses.end()) {
-      addresses.push_back(with_port);
-    }
+  if (const int error = look_up(target, family, addresses); error != 0) {
+    return unknown_host(target, error, errno);
   }
   return addresses;
+}
+
+Result<std::vector<Address>> resolve(const HostPort& target, int family, Deadline deadline,
+                                     const AbortState* abort) {
+  std::vector<Address> addresses;
+  bool told = false;
+  for (;;) {
+    const int error = look_up(target, family, addresses);
+    if (error == 0) return addresses;
+    const Error unknown = unknown_host(target, error, errno);
+    const bool passing = error == EAI_AGAIN || (error == EAI_NONAME && !target.numeric);
+    if (!passing || deadline.expired()) return unknown;
+    if (!std::exchange(told, true)) log_warn("{}; trying again", unknown.text);
+    const Deadline next = deadline.earlier(Deadline::after(kLookAgain));
+    while (!next.expired()) {
+      if (abort != nullptr && abort->raised()) return abort->reason();
+      ::poll(nullptr, 0, next.poll_timeout(kAbortCheck));
+    }
+  }
 }
 
 std::string text_of(const std::vector<Address>& addresses) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/abort.hpp"
+#include "base/clock.hpp"
 #include "base/status.hpp"
 
 namespace gyre {
@@ -47,6 +49,10 @@ Result<HostPort> parse_host_port(std::string_view text);
 // Every address of a host (getaddrinfo, may block on DNS), with `target.port`. `family` is
 // AF_UNSPEC, AF_INET or AF_INET6.
 Result<std::vector<Address>> resolve(const HostPort& target, int family);
+// The same for a host that may become known later (that of a pod which is still starting): a name
+// that is not known, or not now, is looked up again until the deadline or an abort.
+Result<std::vector<Address>> resolve(const HostPort& target, int family, Deadline deadline,
+                                     const AbortState* abort);
 
 // "a, b, c" for messages.
 std::string text_of(const std::vector<Address>& addresses);

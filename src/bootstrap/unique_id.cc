@@ -131,13 +131,19 @@ Result<UniqueId> create_unique_id() {
 }
 
 Result<UniqueId> unique_id_for(std::string_view host_port) {
+  if (!settings()) return settings().error();
+  return unique_id_for(host_port, Deadline::after(milliseconds(settings()->init_timeout_ms)),
+                       nullptr);
+}
+
+Result<UniqueId> unique_id_for(std::string_view host_port, Deadline deadline,
+                               const AbortState* abort) {
   GYRE_TRY(refuse_in_child());
   if (!settings()) return settings().error();
   GYRE_TRY_ASSIGN(const HostPort target, parse_host_port(host_port));
   const std::string& family = settings()->socket_family;
-  GYRE_TRY_ASSIGN(auto addresses, resolve(target, family == "AF_INET"    ? AF_INET
-                                                  : family == "AF_INET6" ? AF_INET6
-                                                                         : AF_UNSPEC));
+  const int wanted = family == "AF_INET" ? AF_INET : family == "AF_INET6" ? AF_INET6 : AF_UNSPEC;
+  GYRE_TRY_ASSIGN(auto addresses, resolve(target, wanted, deadline, abort));
   if (addresses.empty()) {
     return Error{Status::invalid_argument,
                  fmt::format("\"{}\" has no address of family {}", host_port, family)};

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/abort.hpp"
+#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "bootstrap/interfaces.hpp"
 #include "bootstrap/job_key.hpp"
@@ -40,8 +42,11 @@ Result<IdContents> decode(const UniqueId& id);
 Result<UniqueId> create_unique_id();
 
 // The id that every process derives from the same "host:port" (NCCL_COMM_ID, tcp://) and the same
-// job name; rank 0 then serves the rendezvous at that port. Looks the host up.
+// job name; rank 0 then serves the rendezvous at that port. Looks the host up, until the deadline
+// if it is not known yet (GYRE_INIT_TIMEOUT where there is none).
 Result<UniqueId> unique_id_for(std::string_view host_port);
+Result<UniqueId> unique_id_for(std::string_view host_port, Deadline deadline,
+                               const AbortState* abort);
 
 // The launcher's name of this run, e.g. "slurm 123.0", or "" if there is none. GYRE_JOB_ID comes
 // first; then the launcher that gave the rank: torchrun, Open MPI or MPICH, Slurm.

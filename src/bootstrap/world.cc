@@ -108,7 +108,7 @@ Result<Meeting> meet_at_place(const Place& place, std::span<const std::byte> fac
                               Deadline deadline, const AbortState* abort) {
   if (place.world == 1) return Meeting{{{facts.begin(), facts.end()}}, {}, nullptr};
   if (place.url.kind == WorldUrl::Kind::file) return meet_by_file(place, facts, deadline, abort);
-  GYRE_TRY_ASSIGN(const UniqueId id, unique_id_for(place.url.place));
+  GYRE_TRY_ASSIGN(const UniqueId id, unique_id_for(place.url.place, deadline, abort));
   return meet(id, place.rank, place.world, facts, deadline, abort);
 }
 

@@ -288,6 +288,23 @@ TEST_F(WorldTest, ARankThatDiesAtAFileEndsTheOthersToo) {
   processes.expect_success();
 }
 
+TEST_F(WorldTest, AHostThatIsNotKnownYetIsLookedUpAgain) {
+  Processes processes;
+  processes.start([&]() -> std::string {
+    WorldOptions options;
+    options.timeout = milliseconds(1'500);
+    const auto start = Clock::now();
+    const auto world = World::join("tcp://nosuch.invalid:4000?rank=1&world=2", options);
+    if (world) return "joined";
+    if (seconds_since(start) < 1) return "gave up at once";
+    for (const char* word : {"nosuch.invalid", "NCCL_COMM_ID", "MASTER_ADDR"}) {
+      if (world.error().text.find(word) == std::string::npos) return world.error().text;
+    }
+    return "";
+  });
+  processes.expect_success();
+}
+
 TEST_F(WorldTest, MissingRanksAreNamed) {
   Processes processes;
   for (const int rank : {0, 2}) {
