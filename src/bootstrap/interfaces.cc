@@ -220,14 +220,15 @@ std::vector<Address> reachable(const Endpoint& endpoint) {
   for (const Address& address : endpoint.addresses) {
     if (address.is_loopback()) {
       if (same) loopback.push_back(address);
-    } else if (address.is_link_local() && !same) {
+    } else if (address.is_link_local() && (!same || address.scope == 0)) {
       link_local.push_back(address);
     } else {
       others.push_back(address);
     }
   }
   if (!link_local.empty()) {
-    // A peer's interface index means nothing here: the address may be on any of our links.
+    // A peer's interface index means nothing here, and an id has no room for it: the address may be
+    // on any of our links.
     std::set<std::uint32_t> scopes;
     if (const auto own = list_interfaces()) {
       for (const auto& entry : *own) {

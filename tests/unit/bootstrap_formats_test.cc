@@ -135,6 +135,14 @@ TEST(Reachable, LoopbackOnlyWithinOneNetworkStack) {
   EXPECT_EQ(reachable(endpoint), addresses({"192.0.2.5"}));
 }
 
+TEST(Reachable, ALinkLocalAddressIsDialledOnALink) {
+  // An id has no room for the link, also when it comes from this very host.
+  const Endpoint endpoint{network_identity(), addresses({"fe80::1", "192.0.2.5"})};
+  for (const Address& one : reachable(endpoint)) {
+    EXPECT_TRUE(!one.is_link_local() || one.scope != 0) << one.text();
+  }
+}
+
 TEST(Reachable, EndpointsSurviveTheWire) {
   Endpoint endpoint{0x1122334455667788, addresses({"192.0.2.5", "2001:db8::5", "::1"})};
   for (auto& one : endpoint.addresses) one.port = 4242;
