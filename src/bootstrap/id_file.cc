@@ -5,10 +5,26 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <span>
 
 #include "base/fd.hpp"
 
 namespace gyre {
+
+namespace {
+
+// False, and errno, where not all of it could be written.
+bool write_all(const Fd& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return false;
+    // A disk that becomes full gives its reason to the next attempt.
+    if (written > 0) bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
 
 std::string id_file_path(std::string_view folder, std::string_view job) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
@@ -21,12 +37,8 @@ Result<void> write_id_file(const std::string& path, const UniqueId& id) {
   ::unlink(temporary.c_str());
   const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return system_error(fmt::format("creating {}", temporary), errno);
-  ssize_t written = 0;
-  do {
-    written = ::write(file.get(), id.bytes.data(), id.bytes.size());
-  } while (written < 0 && errno == EINTR);
   // Readers on other hosts must not find a name without contents.
-  const bool whole = written == static_cast<ssize_t>(id.bytes.size()) && ::fsync(file.get()) == 0 &&
+  const bool whole = write_all(file, id.bytes) && ::fsync(file.get()) == 0 &&
                      ::rename(temporary.c_str(), path.c_str()) == 0;
   if (whole) return {};
   const Error error = system_error(fmt::format("writing {}", path), errno);

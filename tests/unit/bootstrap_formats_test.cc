@@ -1,7 +1,11 @@
 // The bootstrap's pure parts: addresses, interfaces, ids, frames, messages, URLs.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -321,6 +325,19 @@ TEST(IdFiles, WholeOrNotAtAll) {
   ASSERT_TRUE(write_id_file(path, id));
   remove_id_file(path, id);
   EXPECT_EQ(read_id_file(path).status(), Status::busy);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  // A full disk, or nearly.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{64, 64};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto half = write_id_file(path, id);
+    ::_exit(!half && half.error().text.find("File too large") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   std::filesystem::remove_all(folder);
   const auto nowhere = write_id_file(folder + "/nosuch/x.id", id);
