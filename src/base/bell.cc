@@ -58,7 +58,7 @@ void BellRope::wake() const {
 
 Result<BellEnd> BellEnd::create(BellWord* word) {
   const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) return system_error("eventfd", errno);
+  if (fd < 0) return system_error("creating the bell that wakes this rank (eventfd)", errno);
   return BellEnd(word, Fd(fd));
 }
 

@@ -57,7 +57,7 @@ Result<Mapping> Mapping::shared(const Fd& segment, std::size_t bytes) {
 
 Result<Fd> create_segment(std::size_t bytes) {
   Fd fd(::memfd_create("gyre", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return system_error("memfd_create", errno);
+  if (!fd) return system_error("creating shared memory (memfd_create)", errno);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return system_error(fmt::format("ftruncate of a shared segment to {} bytes", bytes), errno);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <new>
 #include <system_error>
 
@@ -70,8 +72,12 @@ std::string_view name_of(Status status) {
 }
 
 Error system_error(std::string_view what, int error_number, SourcePlace where) {
+  // The one shortage that the user can mend.
+  const std::string_view remedy =
+      error_number == EMFILE ? " (raise the limit of open files, ulimit -n)" : "";
   return {Status::system,
-          fmt::format("{}: {}", what, std::generic_category().message(error_number)), where};
+          fmt::format("{}: {}{}", what, std::generic_category().message(error_number), remedy),
+          where};
 }
 
 }  // namespace gyre

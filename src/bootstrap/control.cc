@@ -77,7 +77,7 @@ Result<std::unique_ptr<Control>> open_hub(const JobKey& key, int world, ControlE
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
     const int error = errno;
     Hub::retire(key, Purpose::control);
-    return system_error("socketpair", error);
+    return system_error("connecting rank 0 to its own hub (socketpair)", error);
   }
   Fd theirs(ends[0]);
   Fd ours(ends[1]);

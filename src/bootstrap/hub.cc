@@ -52,7 +52,11 @@ Result<std::shared_ptr<Hub>> Hub::start(const Options& options) {
     if (options.fixed_address) {
       auto fixed = Listener::instance().also_listen_on(*options.fixed_address);
       if (!fixed) {
-        result = fixed.error();
+        result = Error{fixed.status(),
+                       fmt::format("rank 0 ({}) cannot listen where the ranks are to meet: {}; end "
+                                   "the program that has the port, or choose another (MASTER_PORT, "
+                                   "NCCL_COMM_ID or the tcp:// address)",
+                                   process_identity(), fixed.error().text)};
         return;
       }
       hub->fixed_ = *std::move(fixed);

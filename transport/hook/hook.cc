@@ -59,7 +59,7 @@ Result<Blob> HookTransport::offer() {
   GYRE_TRY_ASSIGN(const hook::Plan plan, hook::parse(plan_));
   GYRE_TRY_ASSIGN(policy_, hook::make_policy(plan, context_.rank));
   timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer_) return system_error("timerfd_create", errno);
+  if (!timer_) return system_error("creating the timer of GYRE_HOOK (timerfd_create)", errno);
   return inner_->offer();
 }
 

@@ -24,7 +24,7 @@ Result<::pid_t> check_credentials(const Fd& socket) {
   struct ucred peer {};
   socklen_t length = sizeof peer;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
-    return system_error("SO_PEERCRED", errno);
+    return system_error("asking who is at the other end of a unix socket (SO_PEERCRED)", errno);
   }
   if (peer.uid != ::geteuid()) {
     return refused(fmt::format("the other process runs under user {}, this one under {}", peer.uid,
