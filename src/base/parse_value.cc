@@ -76,6 +76,21 @@ std::optional<std::int64_t> parse_milliseconds(std::string_view text) {
   return static_cast<std::int64_t>(scaled);
 }
 
+std::optional<HostText> parse_host_text(std::string_view text) {
+  constexpr std::size_t kLongestName = 253;  // of the domain name system
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto port = parse_integer(text.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || host.size() > kLongestName) return std::nullopt;
+  if (host.find_first_of("[] /") != std::string_view::npos) return std::nullopt;
+  if (!bracketed && host.find(':') != std::string_view::npos) return std::nullopt;
+  return HostText{std::string(host), static_cast<std::uint16_t>(*port)};
+}
+
 std::string text_of_bytes(std::int64_t bytes) {
   constexpr std::string_view kUnits = "KMGT";
   int power = 0;

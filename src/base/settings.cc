@@ -61,12 +61,7 @@ bool valid_port_range(std::string_view text) {
   return first && last && 1 <= *first && *first <= *last && *last <= 65535;
 }
 
-bool valid_host_port(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return false;
-  const auto port = parse_integer(text.substr(colon + 1));
-  return port && 1 <= *port && *port <= 65535;
-}
+bool valid_host_port(std::string_view text) { return parse_host_text(text).has_value(); }
 
 bool valid_hook(std::string_view text) {
   return text.starts_with("trace") || text.starts_with("fault") || text.starts_with("throttle");
@@ -76,8 +71,9 @@ using S = Settings;
 constexpr std::int64_t kHours = 3'600'000;
 constexpr std::int64_t kWeek = 168 * kHours;
 
-const std::vector<Entry>& table() {
-  static const auto* entries = new std::vector<Entry>{
+// Which ranks there are and how they meet.
+std::vector<Entry> meeting_entries() {
+  return {
       {"GYRE_DEVICE", Choice{&S::device, {"auto", "host", "cuda", "hip"}},
        "Which kind of rank a process is; auto takes CUDA, else HIP, else host"},
       {"GYRE_JOB_ID", Text{&S::job_id},
@@ -98,6 +94,12 @@ const std::vector<Entry>& table() {
        "How long an operation may take before it fails; 0 for ever"},
       {"GYRE_HANDSHAKE_TIMEOUT", Seconds{&S::handshake_timeout_ms, 1, kHours},
        "How long a new connection may take to prove that it belongs to the job"},
+  };
+}
+
+// The paths between them.
+std::vector<Entry> path_entries() {
+  return {
       {"NCCL_P2P_DISABLE", Flag{&S::p2p_disable}, "No direct access to peers' memory"},
       {"NCCL_SHM_DISABLE", Flag{&S::shm_disable}, "No shared memory"},
       {"GYRE_SLOTS", Integer{&S::slots, 4, 64},
@@ -110,9 +112,16 @@ const std::vector<Entry>& table() {
        "Congestion control of the data connections"},
       {"GYRE_ZERO_COPY", Bytes{&S::zero_copy_bytes, 0, std::int64_t{1} << 40, 1},
        "The smallest slice that is sent by reference instead of through a slot"},
-      {"GYRE_CMA", Choice{&S::cma, {"auto", "0", "1"}}, "Read peers' memory with process_vm_readv"},
+      {"GYRE_CMA", Choice{&S::cma, {"auto", "0", "1"}},
+       "Read peers' memory with process_vm_readv: auto where that pays, 1 wherever it can"},
       {"GYRE_HOOK", Text{&S::hook, "trace..., fault:... or throttle:...", valid_hook},
        "Decorates the transports, for tests and diagnosis"},
+  };
+}
+
+// What calls mean and how they are planned.
+std::vector<Entry> call_entries() {
+  return {
       {"GYRE_REPRODUCIBLE", Flag{&S::reproducible},
        "Result bits that depend only on inputs, count of ranks, type and operation", true},
       {"GYRE_CHECK", Flag{&S::check},
@@ -141,7 +150,14 @@ const std::vector<Entry>& table() {
        true},
       {"GYRE_STREAM_BYTES", Bytes{&S::stream_bytes, 0, std::int64_t{1} << 50, 1},
        "The smallest result that is written past the caches"},
-      {"NCCL_DEBUG", Text{nullptr, "VERSION, WARN, INFO, ABORT or TRACE"}, "What is logged"},
+  };
+}
+
+// Read by log.cc itself, before anything else is.
+std::vector<Entry> log_entries() {
+  return {
+      {"NCCL_DEBUG", Text{nullptr, "VERSION, WARN, INFO, ABORT or TRACE; anything else: nothing"},
+       "What is logged"},
       {"NCCL_DEBUG_SUBSYS", Text{nullptr, "[^]INIT,COLL,... or ALL"},
        "The subsystems whose INFO lines are logged"},
       {"NCCL_DEBUG_FILE", Text{nullptr, "a path; %h host, %p process"}, "Where the log goes"},
@@ -150,6 +166,16 @@ const std::vector<Entry>& table() {
       {"NCCL_DEBUG_TIMESTAMP_LEVELS", Text{nullptr, "[^]WARN,INFO,... or ALL"},
        "The log levels that carry a time stamp"},
   };
+}
+
+const std::vector<Entry>& table() {
+  static const auto* entries = [] {
+    auto* all = new std::vector<Entry>;
+    for (const auto part : {meeting_entries, path_entries, call_entries, log_entries}) {
+      for (Entry& entry : part()) all->push_back(std::move(entry));
+    }
+    return all;
+  }();
   return *entries;
 }
 

@@ -157,22 +157,13 @@ Address Address::any(int family) {
 }
 
 Result<HostPort> parse_host_port(std::string_view text) {
-  const auto refuse = [&] {
+  auto parts = parse_host_text(text);
+  if (!parts) {
     return Error{Status::invalid_argument,
                  fmt::format("\"{}\" is not host:port, 1.2.3.4:port or [v6]:port", text)};
-  };
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return refuse();
-  const auto port = parse_integer(text.substr(colon + 1));
-  std::string_view host = text.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (!port || *port < 1 || *port > 65535 || host.empty() || host.size() > 253) return refuse();
-  if (host.find_first_of("[] /") != std::string_view::npos) return refuse();
-  if (!bracketed && host.find(':') != std::string_view::npos) return refuse();
-  HostPort result{std::string(host), static_cast<std::uint16_t>(*port), false};
-  result.numeric = is_numeric(result.host);
-  return result;
+  }
+  const bool numeric = is_numeric(parts->host);
+  return HostPort{std::move(parts->host), parts->port, numeric};
 }
 
 Result<std::vector<Address>> resolve(const HostPort& target, int family) {

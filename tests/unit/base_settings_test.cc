@@ -118,7 +118,7 @@ TEST(Settings, RefusesBadValuesByName) {
   for (const char* bad : {"7000", "7003-7000", "0-5", "1-65536", "a-b"}) {
     expect_refused("GYRE_PORT_RANGE", bad, "first-last");
   }
-  for (const char* bad : {"localhost", ":1", "host:0", "host:65536", "host:"}) {
+  for (const char* bad : {"localhost", ":1", "host:0", "host:65536", "host:", "a:b:1", "[::1:5"}) {
     expect_refused("NCCL_COMM_ID", bad, "host:port");
   }
 }
