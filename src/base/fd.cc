@@ -41,11 +41,6 @@ void Fd::reset() {
   fd_ = -1;
 }
 
-int Fd::release() {
-  forget(fd_);
-  return std::exchange(fd_, -1);
-}
-
 void close_all_descriptors_in_child() {
   for (std::size_t word = 0; word < open_bits.size(); ++word) {
     std::uint64_t bits = open_bits[word].exchange(0, std::memory_order_relaxed);

@@ -26,8 +26,6 @@ class Fd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void reset();
-  // Gives the descriptor up without closing it; it is no longer Gyre's.
-  int release();
 
  private:
   int fd_ = -1;

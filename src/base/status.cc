@@ -10,10 +10,12 @@
 namespace gyre {
 namespace {
 
-// Its text fits into the string object itself, so that it can be copied without memory.
+// Its text fits into the string object itself, so that it can be copied without memory. Never
+// destroyed: results that hold it may outlive any static object. In place: there is no memory.
 Error& out_of_memory() noexcept {
-  static Error error{Status::system, "out of memory"};
-  return error;
+  alignas(Error) static std::byte place[sizeof(Error)];
+  static auto* error = new (place) Error{Status::system, "out of memory"};
+  return *error;
 }
 
 Error* kept(Error&& error) noexcept {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/fd.hpp"
+#include "base/fnv.hpp"
 
 namespace gyre {
 
@@ -17,9 +18,11 @@ namespace {
 bool write_all(const Fd& file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return false;
+    if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = ENOSPC;
+    if (written <= 0) return false;
     // A disk that becomes full gives its reason to the next attempt.
-    if (written > 0) bytes = bytes.subspan(static_cast<std::size_t>(written));
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
   return true;
 }
@@ -27,9 +30,9 @@ bool write_all(const Fd& file, std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string id_file_path(std::string_view folder, std::string_view job) {
-  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return fmt::format("{}/gyre-{:016x}.id", folder, hash);
+  Fnv hash;
+  hash.add(job);
+  return fmt::format("{}/gyre-{:016x}.id", folder, hash.value());
 }
 
 Result<void> write_id_file(const std::string& path, const UniqueId& id) {

@@ -10,7 +10,9 @@
 #include <sstream>
 
 #include "base/environment.hpp"
+#include "base/fnv.hpp"
 #include "base/parse_value.hpp"
+#include "bootstrap/messages.hpp"
 
 namespace gyre {
 namespace {
@@ -61,8 +63,6 @@ constexpr std::array<Names, 4> kLaunchers = {{
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", slurm_job},
 }};
 
-constexpr std::int64_t kMaxRanks = 1 << 20;
-
 Result<int> number_of(const Environment& environment, std::string_view name, std::int64_t min,
                       std::int64_t max) {
   const std::string text = environment(name).value_or("");
@@ -76,9 +76,9 @@ Result<int> number_of(const Environment& environment, std::string_view name, std
 
 // A port that all ranks of a run derive alike, outside the range that kernels hand out.
 int port_of(std::string_view job) {
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return static_cast<int>(20000 + hash % 12000);
+  Fnv hash;
+  hash.add(job);
+  return static_cast<int>(20000 + hash.value() % 12000);
 }
 
 std::string slurm_host(const Environment& environment) {
@@ -141,10 +141,10 @@ Result<Launch> read_launch(const Environment& environment, std::string_view pare
     if (!environment(names.rank) || !environment(names.world)) continue;
     Launch launch;
     launch.launcher = names.launcher;
-    GYRE_TRY_ASSIGN(launch.world, number_of(environment, names.world, 1, kMaxRanks));
+    GYRE_TRY_ASSIGN(launch.world, number_of(environment, names.world, 1, kMaxWorld));
     GYRE_TRY_ASSIGN(launch.rank, number_of(environment, names.rank, 0, launch.world - 1));
     if (environment(names.local_rank)) {
-      GYRE_TRY_ASSIGN(launch.local_rank, number_of(environment, names.local_rank, 0, kMaxRanks));
+      GYRE_TRY_ASSIGN(launch.local_rank, number_of(environment, names.local_rank, 0, kMaxWorld));
     }
     const auto master = environment("MASTER_ADDR");
     const auto port = environment("MASTER_PORT");

@@ -33,7 +33,6 @@ class WireWriter {
   }
   void text(std::string_view text) { sized(std::as_bytes(std::span(text.data(), text.size()))); }
 
-  std::size_t size() const { return bytes_.size(); }
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
   std::vector<std::byte> take() { return std::move(bytes_); }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/contain.hpp"
+#include "base/fnv.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "bootstrap/rendezvous.hpp"
@@ -43,20 +44,6 @@ std::vector<std::byte> to_bytes(std::uint64_t value) {
   std::memcpy(bytes.data(), &value, sizeof value);
   return bytes;
 }
-
-// FNV-1a: only to compare what ranks planned, not against an adversary.
-class Hash {
- public:
-  void add(std::uint64_t value) {
-    for (int i = 0; i < 8; ++i) {
-      state_ = (state_ ^ (value >> (8 * i) & 0xff)) * 0x100000001b3ULL;
-    }
-  }
-  std::uint64_t value() const { return state_; }
-
- private:
-  std::uint64_t state_ = 0xcbf29ce484222325ULL;
-};
 
 }  // namespace
 
@@ -264,18 +251,18 @@ Result<void> Communicator::agree_on_plan(Deadline deadline) {
       std::all_of(views.begin(), views.end(), [](const auto& view) { return view == to_bytes(1); });
   plan_facts_.ranks_per_host = ranks_per_host(facts_);
   GYRE_TRY(force_algorithms(settings_.gyre_algo, plan_facts_));
-  Hash hash;
-  hash.add(static_cast<std::uint64_t>(world_));
-  hash.add(static_cast<std::uint64_t>(plan_facts_.ranks_per_host));
+  Fnv hash;
+  hash.add_number(static_cast<std::uint64_t>(world_));
+  hash.add_number(static_cast<std::uint64_t>(plan_facts_.ranks_per_host));
   for (const Forced& forced : plan_facts_.forced) {
-    hash.add(static_cast<std::uint64_t>(forced.algorithm));
-    hash.add(forced.schedule != nullptr);
+    hash.add_number(static_cast<std::uint64_t>(forced.algorithm));
+    hash.add_number(forced.schedule != nullptr);
   }
-  hash.add(plan_facts_.memory_lanes);
-  hash.add(plan_facts_.reproducible);
-  hash.add(plan_facts_.ring_only);
-  hash.add(plan_facts_.slot_bytes);
-  hash.add(plan_facts_.one_shot_bytes);
+  hash.add_number(plan_facts_.memory_lanes);
+  hash.add_number(plan_facts_.reproducible);
+  hash.add_number(plan_facts_.ring_only);
+  hash.add_number(plan_facts_.slot_bytes);
+  hash.add_number(plan_facts_.one_shot_bytes);
   GYRE_TRY_ASSIGN(const auto hashes,
                   control_->all_gather(to_bytes(hash.value()), "plan hash", deadline, &abort_));
   for (std::size_t rank = 0; rank < hashes.size(); ++rank) {
