@@ -32,7 +32,8 @@ struct InboxLayout {
     return sizeof(ProofLine) + sizeof(LaneCredit) + slots * sizeof(SlotHeader);
   }
   std::uint64_t lane_data_bytes() const { return round_up(slots * slot_bytes, 4096); }
-  // Data begins on a huge page of its own.
+  // Data begins a whole number of huge pages into the mapping: on one of its own wherever the
+  // kernel aligns large mappings to them, as it does for those that may have huge pages.
   std::uint64_t data_offset() const { return round_up(lanes * lane_control_bytes(), kHugePage); }
   std::uint64_t total_bytes() const { return data_offset() + lanes * lane_data_bytes(); }
 

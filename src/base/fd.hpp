@@ -1,8 +1,13 @@
 // A file descriptor that closes itself, and that a forked child drops.
 //
-// Every descriptor Gyre opens is close-on-exec and recorded in one process-wide bitmap. The
-// pthread_atfork child handler closes them all, so that a forked child (a data loader, say) never
-// keeps a dead rank's sockets open and so hides its death from the peers.
+// Every descriptor Gyre opens is close-on-exec, and recorded in one process-wide bitmap, but for
+// the log's file. The pthread_atfork child handler closes what is recorded, so that a forked child
+// (a data loader, say) does not keep a dead rank's sockets open and so hide its death from the
+// peers.
+//
+// One gap is left: what another thread is just opening when the process forks is not recorded yet,
+// and stays open in that child until it executes a program or ends. A lock that closed it would
+// have to be held around every call that makes a descriptor, accept4 and recvmsg included.
 #pragma once
 
 #include <utility>

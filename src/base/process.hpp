@@ -11,7 +11,8 @@ namespace gyre {
 
 // True in a child that was forked after Gyre was first used: its sockets and its threads belong to
 // the parent, so every API call there must refuse. The first call arms the detection (together with
-// the handler that closes Gyre's descriptors in the child). Async-signal-safe, one relaxed load.
+// the handler that closes Gyre's descriptors in the child), and may take a lock; later ones are one
+// relaxed load.
 bool forked();
 
 // invalid_usage in a forked child, else ok.

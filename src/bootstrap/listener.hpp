@@ -1,9 +1,10 @@
 // The one listening port of a process. It accepts on the reactor, runs each connection's handshake
 // as a non-blocking state machine, and hands over the connections that proved to know the secret.
 //
-// Strangers cost others nothing: each pending connection has its own deadline
+// Strangers cost others little: each pending connection has its own deadline
 // (GYRE_HANDSHAKE_TIMEOUT), the pending list is bounded (the oldest gives way), and a connection
-// about an unknown job is closed at its first message.
+// about an unknown job is closed at its first message. Somebody who opens hundreds at a time can
+// push out ranks that are shaking hands; they dial again.
 #pragma once
 
 #include <cstdint>
