@@ -1,5 +1,7 @@
 #include "transport/socket/link.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -46,10 +48,18 @@ Result<bool> SocketLink::pump(std::span<const pollfd> ready) {
     const auto may = [&](short event) {
       return ready.empty() || (ready[i].revents & (event | POLLHUP | POLLERR)) != 0;
     };
-    if (!stream.wants_write() || may(POLLOUT)) moved = stream.push(send.view()) || moved;
+    if (!stream.wants_write() || may(POLLOUT)) {
+      const auto pushed = stream.push(send.view());
+      if (!pushed) {
+        return Error{pushed.status(), fmt::format("to rank {}: {}", peer_, pushed.error().text)};
+      }
+      moved = *pushed || moved;
+    }
     if (!stream.ended() && (!stream.wants_read() || may(POLLIN))) {
-      auto pulled = stream.pull(receive.view());
-      if (!pulled) return std::move(pulled).error();
+      const auto pulled = stream.pull(receive.view());
+      if (!pulled) {
+        return Error{pulled.status(), fmt::format("rank {} {}", peer_, pulled.error().text)};
+      }
       moved = *pulled || moved;
     }
   }
@@ -113,7 +123,8 @@ bool SocketLink::finish() {
   bool done = true;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     Stream& stream = streams_[i];
-    stream.push(send.view());
+    // What cannot be sent has no goodbye after it: the peer sees a loss.
+    if (!stream.push(send.view())) said_[i] = over_[i] = true;
     if (!said_[i] && !(stream.wants_write() && stream.next_out() < send.position())) {
       said_[i] = stream.push_goodbye();
     }

@@ -27,7 +27,8 @@ class SocketLink final : public Link {
   int peer() const { return peer_; }
 
   // Sends and receives what is possible; streams that wait for their socket only if `ready` says
-  // so (one entry per stream, or empty: try all). Error: a frame that no rank of ours sends.
+  // so (one entry per stream, or empty: try all). Error: a frame that no rank of ours sends, or a
+  // payload that cannot be sent; the text names the peer.
   Result<bool> pump(std::span<const pollfd> ready);
   // One entry per stream, with fd -1 where pump() waits for nothing.
   void interest(std::vector<pollfd>& fds) const;

@@ -205,16 +205,13 @@ Link* SocketTransport::link(int peer) {
 }
 
 Result<bool> SocketTransport::pump(SocketLink& link, std::span<const pollfd> ready) {
-  auto pumped = link.pump(ready);
-  if (!pumped) {
-    return Error{pumped.status(), fmt::format("rank {} {}", link.peer(), pumped.error().text)};
-  }
+  GYRE_TRY_ASSIGN(const bool moved, link.pump(ready));
   std::string how;
   if (context_.events != nullptr) {
     if (link.lost(how)) context_.events->lost(link.peer(), how);
     if (link.left()) context_.events->ended(link.peer());
   }
-  return *pumped;
+  return moved;
 }
 
 Result<bool> SocketTransport::poll() {

@@ -66,9 +66,29 @@ class Gather {
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
+// Whether an error of a send means that the connection is over, and not that this rank asked for
+// something that cannot be sent.
+bool ends_connection(int error) {
+  constexpr std::array kEnds = {EPIPE,        ECONNRESET, ETIMEDOUT,    EHOSTUNREACH, ENETUNREACH,
+                                ECONNABORTED, ENETDOWN,   ECONNREFUSED, EHOSTDOWN,    ENETRESET};
+  return std::find(kEnds.begin(), kEnds.end(), error) != kEnds.end();
+}
+
 }  // namespace
 
-bool Stream::push(const LaneView& lane) {
+// The socket gives an error once: what a send has found, no receive will find again.
+Result<bool> Stream::failed_send(const LaneView& lane, int error, bool moved) {
+  if (!ends_connection(error)) {
+    return system_error(fmt::format("sending {} bytes at {}", lane.header(out_position_).bytes,
+                                    fmt::ptr(payload(lane, out_position_))),
+                        error);
+  }
+  broken_ = true;
+  send_error_ = error;
+  return moved;
+}
+
+Result<bool> Stream::push(const LaneView& lane) {
   bool moved = false;
   while (!broken_ && is_posted(lane, out_position_)) {
     std::array<FrameBytes, kBatch> headers;
@@ -84,9 +104,9 @@ bool Stream::push(const LaneView& lane) {
     }
     const ssize_t sent = gather.send(socket_.get());
     if (sent < 0) {
+      const int error = errno;
       full_ = would_block();
-      broken_ = !full_;
-      return moved;
+      return full_ ? moved : failed_send(lane, error, moved);
     }
     moved = true;
     full_ = static_cast<std::uint64_t>(sent) < total - out_offset_;
@@ -113,7 +133,10 @@ bool Stream::push_goodbye() {
       full_ = true;
       return false;
     }
-    if (sent < 0) return broken_ = true;
+    if (sent < 0) {
+      send_error_ = errno;
+      return broken_ = true;
+    }
     out_offset_ += static_cast<std::uint64_t>(sent);
     full_ = out_offset_ < kFrameHeaderBytes;
     if (full_) return false;
@@ -147,11 +170,12 @@ Result<bool> Stream::pull(const LaneView& lane) {
       moved = true;
     } else if (got < 0 && would_block()) {
       return moved;
-    } else if (got == 0) {
+    } else if (got < 0 || (send_error_ != 0 && send_error_ != EPIPE)) {
+      const int error = got < 0 ? errno : send_error_;
+      end(fmt::format("lost its connection ({})", std::generic_category().message(error)));
+    } else {
       end(in_frame_ || begin_ != end_ ? "closed its connection in the middle of a message"
                                       : "closed its connection");
-    } else {
-      end(fmt::format("lost its connection ({})", std::generic_category().message(errno)));
     }
   }
 }

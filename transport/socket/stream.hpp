@@ -20,8 +20,9 @@ class Stream {
       : socket_(std::move(socket)), streams_(streams), out_position_(first), in_position_(first) {}
 
   // Sends posted slots of `lane` until there are none or the socket is full; whether any byte went.
-  // A broken connection is not an error here: its end is found by pull(), after what had arrived.
-  bool push(const LaneView& lane);
+  // A broken connection is not an error here: pull() tells its end and why, after what had arrived.
+  // Error: a payload that cannot be sent (memory that is not there, say).
+  Result<bool> push(const LaneView& lane);
   // Receives into free slots of `lane`. Error: bytes that no rank of ours sends.
   Result<bool> pull(const LaneView& lane);
   // Sends the goodbye frame (after everything posted) and ends this direction; true when done.
@@ -48,6 +49,7 @@ class Stream {
   std::byte* destination(const LaneView& lane) const;
   ssize_t read_more(const LaneView& lane);
   void end(std::string how);
+  Result<bool> failed_send(const LaneView& lane, int error, bool moved);
 
   Fd socket_;
   std::uint32_t streams_;
@@ -56,6 +58,7 @@ class Stream {
   std::uint64_t out_offset_ = 0;  // bytes of its frame that were sent
   bool full_ = false;             // the socket took less than there is
   bool broken_ = false;           // the peer takes nothing more
+  int send_error_ = 0;            // why
 
   std::uint64_t in_position_;
   FrameHeader in_header_;

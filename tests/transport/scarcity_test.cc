@@ -1,0 +1,99 @@
+// Transports where something is short or goes wrong in the kernel: memory, descriptors, room in a
+// queue, a buffer that is not there. Each time somebody gets a reason, and nobody waits for ever.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <new>
+#include <thread>
+
+#include "base/contain.hpp"
+#include "bootstrap/address.hpp"
+#include "bootstrap/handshake.hpp"
+#include "bootstrap/socket_util.hpp"
+#include "tests/transport/harness.hpp"
+#include "transport/inbox.hpp"
+#include "transport/shm/channel.hpp"
+#include "transport/shm/region.hpp"
+#include "transport/shm/rendezvous.hpp"
+#include "transport/socket/arrivals.hpp"
+#include "transport/socket/stream.hpp"
+
+namespace {
+
+}  // namespace
+
+namespace gyre::test {
+namespace {
+
+std::array<Fd, 2> tcp_pair() {
+  const Fd listener = *listen_at(Address::loopback(AF_INET));
+  sockaddr_storage storage{};
+  const socklen_t length = local_address_of(listener)->to_sockaddr(storage);
+  Fd left(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::connect(left.get(), reinterpret_cast<const sockaddr*>(&storage), length), 0);
+  Fd right;
+  while (!right) right = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  return {std::move(left), std::move(right)};
+}
+
+struct Lane {
+  InboxLayout layout{1, 2, 256};
+  Mapping memory = *Mapping::anonymous(layout.total_bytes());
+  LaneView view = layout.view(memory.data(), 0);
+
+  void refer(const void* data, std::uint64_t bytes) {
+    SlotHeader& header = view.header(0);
+    header.bytes = bytes;
+    header.kind = SlotKind::address;
+    header.location = reinterpret_cast<std::uint64_t>(data);
+    header.sequence.store(1);
+  }
+};
+
+TEST(Scarcity, APayloadThatCannotBeReadIsAnError) {
+  void* nowhere = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto [left, right] = tcp_pair();
+  socket::Stream out(std::move(left), 0, 1);
+  Lane from;
+  from.refer(nowhere, 200);
+  Result<bool> pushed = out.push(from.view);
+  // The header may go before the payload is looked at.
+  for (int i = 0; i < 3 && pushed; ++i) pushed = out.push(from.view);
+  ASSERT_FALSE(pushed);
+  EXPECT_NE(pushed.error().text.find("Bad address"), std::string::npos) << pushed.error().text;
+  EXPECT_NE(pushed.error().text.find("200 bytes"), std::string::npos) << pushed.error().text;
+  ::munmap(nowhere, 4096);
+}
+
+TEST(Scarcity, WhatASendFoundIsTheReasonOfTheLoss) {
+  auto [left, right] = tcp_pair();
+  const int descriptor = left.get();
+  socket::Stream stream(std::move(left), 0, 1);
+  const linger at_once{1, 0};
+  ::setsockopt(right.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  right.reset();
+  pollfd entry{descriptor, POLLIN, 0};
+  ASSERT_EQ(::poll(&entry, 1, 10'000), 1);
+  Lane from, to;
+  from.refer("some words", 10);
+  const Result<bool> pushed = stream.push(from.view);  // takes the error off the socket
+  ASSERT_TRUE(pushed);
+  ASSERT_TRUE(stream.pull(to.view));
+  ASSERT_TRUE(stream.ended());
+  EXPECT_NE(stream.how().find("reset by peer"), std::string::npos) << stream.how();
+}
+
+}  // namespace
+}  // namespace gyre::test
