@@ -95,5 +95,24 @@ TEST(Scarcity, WhatASendFoundIsTheReasonOfTheLoss) {
   EXPECT_NE(stream.how().find("reset by peer"), std::string::npos) << stream.how();
 }
 
+TEST(Scarcity, ATalkativePeerIsNotDiscardedForEver) {
+  auto [left, right] = tcp_pair();
+  const std::vector<std::byte> bytes(64 << 10);
+  std::size_t sent = 0;
+  while (sent < 1U << 20) {
+    const ssize_t some = ::send(left.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (some < 0) break;
+    sent += static_cast<std::size_t>(some);
+  }
+  ASSERT_GT(sent, 512U << 10);
+  ::shutdown(left.get(), SHUT_WR);
+  socket::Stream in(std::move(right), 0, 1);
+  int calls = 1;
+  const Deadline deadline = Deadline::after(kHang);
+  while (!in.discard() && !deadline.expired()) ++calls;
+  EXPECT_FALSE(deadline.expired());
+  EXPECT_GT(calls, 1);
+}
+
 }  // namespace
 }  // namespace gyre::test

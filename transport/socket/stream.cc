@@ -147,11 +147,14 @@ bool Stream::push_goodbye() {
 
 bool Stream::discard() {
   std::array<std::byte, 16384> sink;
-  for (;;) {
+  // So many at most: the peer decides how much there is, and others wait for this thread.
+  constexpr int kReads = 16;
+  for (int i = 0; i < kReads; ++i) {
     const ssize_t got = ::recv(socket_.get(), sink.data(), sink.size(), MSG_DONTWAIT);
     if (got > 0 || (got < 0 && errno == EINTR)) continue;
     return got == 0 || !would_block();
   }
+  return false;
 }
 
 std::byte* Stream::destination(const LaneView& lane) const {

@@ -27,7 +27,7 @@ class Stream {
   Result<bool> pull(const LaneView& lane);
   // Sends the goodbye frame (after everything posted) and ends this direction; true when done.
   bool push_goodbye();
-  // Reads and throws away; true when the peer has ended its direction.
+  // Reads some and throws it away; true when the peer has ended its direction.
   bool discard();
 
   // Everything below was sent; the sender's slots of smaller positions are free again.
