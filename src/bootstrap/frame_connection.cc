@@ -24,6 +24,7 @@ constexpr int kReadsPerEvent = 16;
 std::shared_ptr<FrameConnection> FrameConnection::start(Fd fd, std::size_t max_payload,
                                                         Callbacks callbacks) {
   set_keep_alive(fd);
+  set_send_timeout(fd);
   std::shared_ptr<FrameConnection> connection(
       new FrameConnection(std::move(fd), max_payload, std::move(callbacks)));
   // Weak: the owner decides how long it lives.

@@ -64,6 +64,9 @@ void set_keep_alive(const Fd& socket) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
+}
+
+void set_send_timeout(const Fd& socket) {
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
 }
 

@@ -20,8 +20,11 @@ Result<Fd> listen_at(const Address& address);
 Result<Address> local_address_of(const Fd& socket);
 
 void set_no_delay(const Fd& socket);
-// Finds out within about half a minute that the peer's machine is gone.
+// Finds out within about half a minute that the peer's machine is gone, while nothing is under way.
 void set_keep_alive(const Fd& socket);
+// The same for bytes under way. Only where the peer reads at once: the kernel also gives up a
+// living peer that has had no room for so long.
+void set_send_timeout(const Fd& socket);
 
 enum class IoState : std::uint8_t { done, again, ended };
 struct IoResult {

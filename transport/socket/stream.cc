@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/log.hpp"
+#include "bootstrap/socket_util.hpp"
 
 namespace gyre::socket {
 namespace {
@@ -277,16 +278,8 @@ void Stream::end(std::string how) {
 }
 
 void tune(const Fd& socket, const std::string& congestion) {
-  const auto set = [&](int level, int option, int value) {
-    ::setsockopt(socket.get(), level, option, &value, sizeof value);
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // A host that vanishes without a word is noticed within a minute even when nothing is sent.
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-
+  set_no_delay(socket);
+  set_keep_alive(socket);
   const std::string name = congestion == "auto" ? "cubic" : congestion;
   if (name.empty() || ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(),
                                    static_cast<socklen_t>(name.size())) == 0) {

@@ -73,7 +73,9 @@ class Stream {
 };
 
 // Settings of a lane's connection: no delay, keep-alive, and congestion control ("auto": cubic
-// where this process may choose it, since BBR halves large loopback and data-centre flows).
+// where this process may choose it, since BBR halves large loopback and data-centre flows). No
+// limit for bytes under way: a stopped rank, or one that computes, may leave them for as long as it
+// likes. That its machine has gone meanwhile is seen by its control connection.
 void tune(const Fd& socket, const std::string& congestion);
 
 }  // namespace gyre::socket
