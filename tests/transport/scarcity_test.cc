@@ -37,6 +37,12 @@ namespace {
 namespace gyre::test {
 namespace {
 
+std::array<Fd, 2> socket_pair(int type) {
+  int pair[2];
+  EXPECT_EQ(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+  return {Fd(pair[0]), Fd(pair[1])};
+}
+
 std::array<Fd, 2> tcp_pair() {
   const Fd listener = *listen_at(Address::loopback(AF_INET));
   sockaddr_storage storage{};
@@ -112,6 +118,17 @@ TEST(Scarcity, ATalkativePeerIsNotDiscardedForEver) {
   while (!in.discard() && !deadline.expired()) ++calls;
   EXPECT_FALSE(deadline.expired());
   EXPECT_GT(calls, 1);
+}
+
+TEST(Scarcity, OfTwoConnectionsOfAPeerTheLaterCounts) {
+  socket::Arrivals arrivals(2, 1);
+  auto [dead, dead_end] = socket_pair(SOCK_STREAM);
+  auto [alive, alive_end] = socket_pair(SOCK_STREAM);
+  const int wanted = alive.get();
+  const Hello hello{Purpose::lane, 1, 0, 0};
+  arrivals.add(hello, std::move(dead));
+  arrivals.add(hello, std::move(alive));
+  EXPECT_EQ(arrivals.take(1, 0, Deadline::after(milliseconds(0)), nullptr).get(), wanted);
 }
 
 }  // namespace

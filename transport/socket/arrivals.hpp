@@ -18,12 +18,14 @@ class Arrivals {
  public:
   Arrivals(std::uint32_t world, std::uint32_t streams) : world_(world), streams_(streams) {}
 
-  // Out of range or a second one: closed at once.
+  // Out of range: closed at once. Of several the last counts: a dialer tries again only when it has
+  // given up what it had.
   void add(const Hello& hello, Fd socket) {
     if (hello.from_rank >= world_ || hello.index >= streams_) return;
     {
       const std::lock_guard lock(mutex_);
-      sockets_.try_emplace({static_cast<int>(hello.from_rank), hello.index}, std::move(socket));
+      sockets_.insert_or_assign({static_cast<int>(hello.from_rank), hello.index},
+                                std::move(socket));
     }
     changed_.notify_all();
   }
