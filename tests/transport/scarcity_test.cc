@@ -37,6 +37,19 @@ namespace {
 namespace gyre::test {
 namespace {
 
+// Exit status of `body` in a process of its own, which may take so many seconds.
+int in_child(const std::function<int()>& body, unsigned seconds = 10) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(seconds);
+    ::_exit(body());
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 std::array<Fd, 2> socket_pair(int type) {
   int pair[2];
   EXPECT_EQ(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
@@ -129,6 +142,93 @@ TEST(Scarcity, OfTwoConnectionsOfAPeerTheLaterCounts) {
   arrivals.add(hello, std::move(dead));
   arrivals.add(hello, std::move(alive));
   EXPECT_EQ(arrivals.take(1, 0, Deadline::after(milliseconds(0)), nullptr).get(), wanted);
+}
+
+void send_with_descriptors(const Fd& socket, const shm::Message& message, std::size_t count) {
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * 8)> control{};
+  iovec part{const_cast<shm::Message*>(&message), sizeof message};
+  msghdr envelope{};
+  envelope.msg_iov = &part;
+  envelope.msg_iovlen = 1;
+  envelope.msg_control = control.data();
+  envelope.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+  cmsghdr* rights = CMSG_FIRSTHDR(&envelope);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
+  const int fd = socket.get();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(CMSG_DATA(rights) + i * sizeof fd, &fd, sizeof fd);
+  }
+  ASSERT_EQ(::sendmsg(socket.get(), &envelope, 0), static_cast<ssize_t>(sizeof message));
+}
+
+TEST(Scarcity, ARegionWhoseDescriptorWasCutOffIsNotThePeersEnd) {
+  auto [left, right] = socket_pair(SOCK_SEQPACKET);
+  const auto channel = std::make_shared<shm::Channel>(0, 1, std::move(right), 0);
+  shm::Message region;
+  region.type = shm::MessageType::region;
+  region.region = 1;
+  region.bytes = 4096;
+  send_with_descriptors(left, region, 5);  // as many as no rank sends: cut off like at a full table
+  channel->receive();
+  EXPECT_FALSE(channel->ended());
+  EXPECT_TRUE(channel->regions().empty());
+  shm::Message odd;
+  odd.type = shm::MessageType::goodbye;
+  send_with_descriptors(left, odd, 5);
+  channel->receive();
+  EXPECT_TRUE(channel->ended()) << "no other message hands anything over";
+  channel->close(false);
+}
+
+struct Meeting {
+  Meeting() {
+    own.rank = 0;
+    own.key = fresh_key();
+    own.layout = {1, 4, 4096};
+    fill_random(name);
+    fill_random(peer_name);
+    listener = *shm::listen_on(name);
+    peer_listener = *shm::listen_on(peer_name);
+  }
+  shm::Own own;
+  shm::SocketName name{}, peer_name{};
+  Fd listener, peer_listener;
+};
+
+// A connected socket to a name; the text form of rendezvous.cc.
+Fd dial(const shm::SocketName& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::string text = "gyre-";
+  for (const std::uint8_t byte : name) text += fmt::format("{:02x}", byte);
+  std::memcpy(address.sun_path + 1, text.data(), text.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  return fd;
+}
+
+TEST(Scarcity, WithoutDescriptorsAPairingFailsWithThatReason) {
+  EXPECT_EQ(in_child([] {
+              const Meeting meeting;
+              const Fd one = dial(meeting.name);
+              const Fd two = dial(meeting.name);
+              // The probe of the peer and one connection find room, the next does not.
+              const auto limit = static_cast<rlim_t>(::dup(0)) + 1;
+              ::close(static_cast<int>(limit) - 1);
+              const rlimit both{limit, limit};
+              if (::setrlimit(RLIMIT_NOFILE, &both) != 0) return 1;
+              shm::Rendezvous rendezvous(meeting.own, meeting.listener);
+              const std::array<shm::Rendezvous::Peer, 1> peers{{{1, 0, meeting.peer_name}}};
+              const auto start = Clock::now();
+              rendezvous.run(peers, Deadline::after(milliseconds(4'000)), nullptr);
+              if (Clock::now() - start > milliseconds(3'000)) return 2;
+              const std::string why = rendezvous.failures().at(1);
+              return why.find("open files") != std::string::npos ? 0 : 3;
+            }),
+            0);
 }
 
 }  // namespace

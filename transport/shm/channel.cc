@@ -151,6 +151,12 @@ void Channel::receive_locked() {
     if (!received) return end_locked(received.error().text);
     if (*received == Received::nothing) return;
     if (*received == Received::end) return end_locked("closed its connection");
+    if (*received == Received::cut) {
+      if (message.type != MessageType::region) return end_locked(std::string(kCutOff));
+      // Like one that cannot be mapped: the peer is there as before.
+      log_warn("rank {}: memory of rank {}: {}", rank_, peer_, kCutOff);
+      continue;
+    }
     switch (message.type) {
       case MessageType::region:
         take_region(message, descriptors);

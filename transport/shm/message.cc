@@ -48,11 +48,8 @@ Result<Received> receive_message(const Fd& socket, Message& message, std::vector
     return system_error("receiving from a rank of this host", errno);
   }
   take_descriptors(envelope, descriptors);
-  if ((envelope.msg_flags & MSG_CTRUNC) != 0) {
-    return Error{Status::system,
-                 "descriptors handed over by a rank of this host were cut off (more than expected, "
-                 "or the limit of open files, ulimit -n, is reached)"};
-  }
+  const bool cut = (envelope.msg_flags & MSG_CTRUNC) != 0;
+  if (cut) descriptors.clear();
   if (got == 0) return Received::end;
   if (static_cast<std::size_t>(got) != sizeof(Message)) {
     return Error{Status::system, fmt::format("a message of {} bytes from a rank of this host, {} "
@@ -63,7 +60,7 @@ Result<Received> receive_message(const Fd& socket, Message& message, std::vector
   if (message.magic != Message::kMagic) {
     return Error{Status::system, "a message of another kind or version from a rank of this host"};
   }
-  return Received::message;
+  return cut ? Received::cut : Received::message;
 }
 
 Result<bool> send_message(const Fd& socket, const Message& message,

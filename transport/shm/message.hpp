@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -59,10 +60,14 @@ static_assert(sizeof(Message) == 128, "no padding: the mac covers every byte");
 
 inline constexpr std::size_t kMaxDescriptors = 3;
 
-enum class Received : std::uint8_t { message, nothing, end };
+// `cut`: a message whose descriptors did not all come (a full descriptor table does that, or more
+// than any rank sends); those that came are closed.
+enum class Received : std::uint8_t { message, cut, nothing, end };
+inline constexpr std::string_view kCutOff =
+    "descriptors handed over by a rank of this host were cut off (more than expected, or the limit "
+    "of open files, ulimit -n, is reached)";
 
-// Receives one message without blocking. Errors: a wrong size or magic, truncated descriptors (a
-// full descriptor table does that), or the socket's own.
+// Receives one message without blocking. Errors: a wrong size or magic, or the socket's own.
 Result<Received> receive_message(const Fd& socket, Message& message, std::vector<Fd>& descriptors);
 
 // Sends without blocking; false: the socket is full.

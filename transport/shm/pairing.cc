@@ -82,6 +82,7 @@ Result<bool> Pairing::advance() {
     GYRE_TRY_ASSIGN(const Received received, receive_message(joined_.socket, message, descriptors));
     if (received == Received::nothing) return false;
     if (received == Received::end) return refused("the other rank gave up");
+    if (received == Received::cut) return refused(kCutOff);
     GYRE_TRY(handle(message, descriptors));
   }
   return true;

@@ -8,12 +8,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/process.hpp"
+
 namespace gyre::shm {
 namespace {
 
 // Connections that have not said hello; more are closed at once.
 constexpr std::size_t kMaxStrangers = 1024;
 constexpr milliseconds kAbortCheck{50};
+constexpr std::size_t kMoreDescriptors = 64;
 // The silence after which peers are probed again; each time twice as long, as a stopped peer does
 // not empty its queue.
 constexpr milliseconds kFirstProbe{50};
@@ -64,6 +67,15 @@ void Rendezvous::fail(int rank, std::string why) {
   failures_.emplace(rank, std::move(why));
 }
 
+// All whose connection has not come yet.
+void Rendezvous::fail_rest(const std::string& why) {
+  std::vector<int> ranks;
+  for (const auto& [rank, pairing] : pairings_) {
+    if (!pairing->started()) ranks.push_back(rank);
+  }
+  for (const int rank : ranks) fail(rank, why);
+}
+
 void Rendezvous::start(const Peer& peer) {
   pairings_[peer.rank] = std::make_unique<Pairing>(own_, peer.rank, peer.lane);
   auto socket = connect_to(peer.name);
@@ -87,8 +99,11 @@ void Rendezvous::accept_all() {
   for (;;) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      return;
+      const int error = errno;
+      if (error == EINTR || error == ECONNABORTED) continue;
+      if (error == EAGAIN || error == EWOULDBLOCK) return;
+      if (error == EMFILE && ensure_descriptors(kMoreDescriptors)) continue;
+      return fail_rest(system_error("accepting a rank of this host", error).text);
     }
     if (strangers_.size() < kMaxStrangers) strangers_.push_back(std::move(socket));
   }
@@ -101,7 +116,7 @@ void Rendezvous::greet(std::size_t index) {
   const auto received = receive_message(strangers_[index], hello, descriptors);
   if (received && *received == Received::nothing) return;
   Fd socket = std::move(strangers_[index]);
-  if (!received || *received == Received::end) return;
+  if (!received || *received != Received::message) return;
   const auto pairing = pairings_.find(hello.from);
   if (hello.type != MessageType::hello || hello.job != own_.key.nonce || hello.to != own_.rank ||
       hello.from <= own_.rank || pairing == pairings_.end() || pairing->second->started()) {
@@ -131,11 +146,17 @@ void Rendezvous::run(std::span<const Peer> peers, Deadline deadline, const Abort
     for (const Fd& stranger : strangers_) fds.push_back({stranger.get(), POLLIN, 0});
     const std::size_t first_pairing = fds.size();
     ranks.clear();
+    bool awaited = false;
     for (const auto& [rank, pairing] : pairings_) {
-      if (!pairing->started()) continue;
+      if (!pairing->started()) {
+        awaited = true;
+        continue;
+      }
       fds.push_back({pairing->fd(), POLLIN, 0});
       ranks.push_back(rank);
     }
+    // Whoever else is in the queue, and cannot be accepted, would end every poll() at once.
+    if (!awaited) fds[0].fd = -1;
     const int ready = ::poll(fds.data(), fds.size(), deadline.poll_timeout(kAbortCheck));
     if (ready == 0 && Clock::now() >= next_probe) {
       probe_again(peers);

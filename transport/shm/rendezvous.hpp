@@ -46,6 +46,7 @@ class Rendezvous {
   void greet(std::size_t index);
   void advance(int rank);
   void fail(int rank, std::string why);
+  void fail_rest(const std::string& why);
 
   const Own& own_;
   const Fd& listener_;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "bootstrap/interfaces.hpp"
 #include "transport/shm/link.hpp"
 #include "transport/shm/region.hpp"
@@ -176,6 +177,10 @@ void ShmTransport::report(const std::map<int, std::string>& failures) const {
 Result<std::vector<bool>> ShmTransport::connect(std::span<const int> peers,
                                                 std::span<const Blob> blobs, Deadline deadline) {
   if (!peers.empty() && listener_) {
+    // Socket, pidfd and eventfd of each, and its probe. What cannot be had here is said by the
+    // pairing that lacks it.
+    constexpr std::size_t kPerPeer = 4, kOwn = 16;
+    (void)ensure_descriptors(kPerPeer * peers.size() + kOwn);
     if (const auto made = make_inbox(peers.size()); made) {
       pair_up(peers, blobs, deadline.earlier(Deadline::after(kPairingPatience)));
     } else {
