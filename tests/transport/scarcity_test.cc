@@ -67,6 +67,11 @@ std::array<Fd, 2> tcp_pair() {
   return {std::move(left), std::move(right)};
 }
 
+void await(const Fd& fd, short events) {
+  pollfd entry{fd.get(), events, 0};
+  EXPECT_EQ(::poll(&entry, 1, 10'000), 1);
+}
+
 struct Lane {
   InboxLayout layout{1, 2, 256};
   Mapping memory = *Mapping::anonymous(layout.total_bytes());
@@ -229,6 +234,32 @@ TEST(Scarcity, WithoutDescriptorsAPairingFailsWithThatReason) {
               return why.find("open files") != std::string::npos ? 0 : 3;
             }),
             0);
+}
+
+TEST(Scarcity, APeerWhoseQueueIsFullIsDialledAgain) {
+  Meeting meeting;
+  meeting.own.rank = 2;  // the higher rank dials
+  ASSERT_EQ(::listen(meeting.peer_listener.get(), 0), 0);
+  const Fd first = dial(meeting.peer_name);  // fills the queue
+  bool greeted = false;
+  std::thread peer([&] {
+    std::this_thread::sleep_for(milliseconds(200));
+    for (int i = 0; i < 2; ++i) {
+      await(meeting.peer_listener, POLLIN);
+      const Fd socket(::accept4(meeting.peer_listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
+      if (i == 0 || !socket) continue;
+      await(socket, POLLIN);
+      shm::Message message;
+      std::vector<Fd> descriptors;
+      const auto received = shm::receive_message(socket, message, descriptors);
+      greeted = received && *received == shm::Received::message && message.from == 2;
+    }
+  });
+  shm::Rendezvous rendezvous(meeting.own, meeting.listener);
+  const std::array<shm::Rendezvous::Peer, 1> peers{{{1, 0, meeting.peer_name}}};
+  rendezvous.run(peers, Deadline::after(milliseconds(8'000)), nullptr);
+  peer.join();
+  EXPECT_TRUE(greeted) << rendezvous.failures().at(1);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 // Connections that have not said hello; more are closed at once.
 constexpr std::size_t kMaxStrangers = 1024;
 constexpr milliseconds kAbortCheck{50};
+constexpr milliseconds kDialAgain{5};
 constexpr std::size_t kMoreDescriptors = 64;
 // The silence after which peers are probed again; each time twice as long, as a stopped peer does
 // not empty its queue.
@@ -44,6 +45,8 @@ Result<Fd> connect_to(const SocketName& name) {
   do {
     rc = ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length);
   } while (rc != 0 && errno == EINTR);
+  // The queue of its listener is full: it is there, and will empty it.
+  if (rc != 0 && errno == EAGAIN) return Error{Status::busy, "a rank of this host is busy"};
   if (rc != 0) return system_error("connecting to a rank of this host", errno);
   return fd;
 }
@@ -78,12 +81,33 @@ void Rendezvous::fail_rest(const std::string& why) {
 
 void Rendezvous::start(const Peer& peer) {
   pairings_[peer.rank] = std::make_unique<Pairing>(own_, peer.rank, peer.lane);
+  connect(peer);
+}
+
+// Dials a lower rank, probes a higher one.
+void Rendezvous::connect(const Peer& peer) {
   auto socket = connect_to(peer.name);
+  if (socket.status() == Status::busy) return;
   if (!socket) return fail(peer.rank, socket.error().text);
-  if (own_.rank < peer.rank) return;  // it was a probe
+  if (own_.rank < peer.rank) return;
   if (auto dialled = pairings_[peer.rank]->dial(*std::move(socket)); !dialled) {
     fail(peer.rank, dialled.error().text);
   }
+}
+
+// Those that were busy; whether any still is.
+bool Rendezvous::dial_again(std::span<const Peer> peers) {
+  bool busy = false;
+  for (const Peer& peer : peers) {
+    const auto waits = [&] {
+      const auto pairing = pairings_.find(peer.rank);
+      return own_.rank > peer.rank && pairing != pairings_.end() && !pairing->second->started();
+    };
+    if (!waits()) continue;
+    connect(peer);
+    busy = busy || waits();
+  }
+  return busy;
 }
 
 // A peer that was there when it was probed may have given up since.
@@ -91,7 +115,7 @@ void Rendezvous::probe_again(std::span<const Peer> peers) {
   for (const Peer& peer : peers) {
     const auto pairing = pairings_.find(peer.rank);
     if (own_.rank > peer.rank || pairing == pairings_.end() || pairing->second->started()) continue;
-    if (auto socket = connect_to(peer.name); !socket) fail(peer.rank, socket.error().text);
+    connect(peer);
   }
 }
 
@@ -142,6 +166,7 @@ void Rendezvous::run(std::span<const Peer> peers, Deadline deadline, const Abort
   milliseconds patience = kFirstProbe;
   Clock::time_point next_probe = Clock::now() + patience;
   while (!pairings_.empty() && !deadline.expired() && !(abort != nullptr && abort->raised())) {
+    const bool busy = dial_again(peers);
     fds.assign(1, {listener_.get(), POLLIN, 0});
     for (const Fd& stranger : strangers_) fds.push_back({stranger.get(), POLLIN, 0});
     const std::size_t first_pairing = fds.size();
@@ -157,7 +182,8 @@ void Rendezvous::run(std::span<const Peer> peers, Deadline deadline, const Abort
     }
     // Whoever else is in the queue, and cannot be accepted, would end every poll() at once.
     if (!awaited) fds[0].fd = -1;
-    const int ready = ::poll(fds.data(), fds.size(), deadline.poll_timeout(kAbortCheck));
+    const milliseconds longest = busy ? kDialAgain : kAbortCheck;
+    const int ready = ::poll(fds.data(), fds.size(), deadline.poll_timeout(longest));
     if (ready == 0 && Clock::now() >= next_probe) {
       probe_again(peers);
       patience *= 2;

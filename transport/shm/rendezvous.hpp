@@ -41,6 +41,8 @@ class Rendezvous {
 
  private:
   void start(const Peer& peer);
+  void connect(const Peer& peer);
+  bool dial_again(std::span<const Peer> peers);
   void probe_again(std::span<const Peer> peers);
   void accept_all();
   void greet(std::size_t index);
