@@ -32,7 +32,18 @@
 
 namespace {
 
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+thread_local std::size_t largest_block = kNoLimit;
+
 }  // namespace
+
+void* operator new(std::size_t bytes) {
+  void* const memory = bytes > largest_block ? nullptr : std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace gyre::test {
 namespace {
@@ -260,6 +271,26 @@ TEST(Scarcity, APeerWhoseQueueIsFullIsDialledAgain) {
   rendezvous.run(peers, Deadline::after(milliseconds(8'000)), nullptr);
   peer.join();
   EXPECT_TRUE(greeted) << rendezvous.failures().at(1);
+}
+
+TEST(Scarcity, LookUpsGoOnWhenTheTableOfRegionsCannotGrow) {
+  EXPECT_EQ(in_child([] {
+              void* const first = *region_alloc(100);
+              int made = 0;
+              largest_block = 1000;  // enough for anything but a table
+              while (made < 5000) {
+                const auto one = contained("", [] { return region_alloc(100); });
+                if (!one) break;
+                ++made;
+              }
+              largest_block = kNoLimit;
+              if (made == 5000) return 1;
+              if (!region_find(first, 100)) return 2;
+              void* const later = *region_alloc(100);
+              if (!region_find(later, 100)) return 3;
+              return region_free(later) && region_free(first) ? 0 : 4;
+            }),
+            0);
 }
 
 }  // namespace

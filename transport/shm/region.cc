@@ -50,8 +50,11 @@ class Registry {
   void unwatch(std::uint64_t key);
 
  private:
-  Registry() { grow(64); }
-  void grow(std::size_t capacity);
+  Registry() {
+    tables_.push_back(std::make_unique<Table>(64));
+    table_.store(tables_.back().get(), std::memory_order_release);
+  }
+  void reserve();
   void publish();
   // Out of the table; an empty region if there is none. Unmapped where the result ends.
   Region take(void* address);
@@ -62,6 +65,7 @@ class Registry {
   // Every table ever published: a reader may still hold an old one. Sizes double, so all of them
   // together are at most twice the largest.
   std::vector<std::unique_ptr<Table>> tables_;
+  std::unique_ptr<Table> next_table_;  // made by reserve(), taken by publish()
   std::atomic<Table*> table_{nullptr};
   std::atomic<std::uint64_t> sequence_{0};  // odd while the table is being rewritten
 
@@ -70,17 +74,23 @@ class Registry {
   std::uint64_t next_watch_ = 1;
 };
 
-void Registry::grow(std::size_t capacity) {
-  tables_.push_back(std::make_unique<Table>(capacity));
-  table_.store(tables_.back().get(), std::memory_order_release);
-}
-
-// Rewrites the table from regions_, under the mutex.
-void Registry::publish() {
+// Makes room for all of regions_, under the mutex; whatever fails for lack of memory fails here.
+void Registry::reserve() {
   std::size_t shared = 0;
   for (const auto& [address, region] : regions_) shared += region.id != 0 ? 1 : 0;
+  if (shared <= tables_.back()->entries.size()) return;
+  tables_.reserve(tables_.size() + 1);
+  next_table_ = std::make_unique<Table>(tables_.back()->entries.size() * 2);
+}
+
+// Rewrites the table from regions_, under the mutex, after reserve(). Nothing fails between the two
+// steps of the sequence: readers wait for the second.
+void Registry::publish() {
   sequence_.fetch_add(1, std::memory_order_acq_rel);
-  if (shared > tables_.back()->entries.size()) grow(tables_.back()->entries.size() * 2);
+  if (next_table_) {
+    tables_.push_back(std::move(next_table_));
+    table_.store(tables_.back().get(), std::memory_order_release);
+  }
   Table& table = *tables_.back();
   // Release stores: a reader that sees one of them also sees the odd sequence.
   std::size_t i = 0;
@@ -138,7 +148,14 @@ Result<void*> Registry::alloc(std::size_t bytes) {
   void* address = region.memory.data();
   const std::lock_guard lock(mutex_);
   if (region.id != 0) region.id = next_id_++;
-  regions_.emplace(reinterpret_cast<std::uint64_t>(address), std::move(region));
+  const auto [place, _] =
+      regions_.emplace(reinterpret_cast<std::uint64_t>(address), std::move(region));
+  try {
+    reserve();
+  } catch (...) {
+    regions_.erase(place);
+    throw;
+  }
   publish();
   return address;
 }
