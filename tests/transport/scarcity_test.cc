@@ -293,5 +293,12 @@ TEST(Scarcity, LookUpsGoOnWhenTheTableOfRegionsCannotGrow) {
             0);
 }
 
+TEST(Scarcity, ARegionOfAbsurdSizeIsRefusedWithTheSize) {
+  const auto absurd = region_alloc(std::numeric_limits<std::size_t>::max());
+  ASSERT_FALSE(absurd);
+  EXPECT_NE(absurd.error().text.find("18446744073709551615"), std::string::npos)
+      << absurd.error().text;
+}
+
 }  // namespace
 }  // namespace gyre::test

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -135,6 +136,10 @@ std::optional<RegionRef> Registry::find(std::uint64_t begin, std::uint64_t bytes
 }
 
 Result<void*> Registry::alloc(std::size_t bytes) {
+  // Rounded up to pages, the largest numbers would become small ones.
+  if (bytes > std::numeric_limits<std::size_t>::max() - page_size()) {
+    return Error{Status::system, fmt::format("out of memory: {} bytes were asked for", bytes)};
+  }
   const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), page_size());
   Region region;
   if (auto segment = create_segment(size)) {
