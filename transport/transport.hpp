@@ -92,31 +92,33 @@ class Link {
   virtual void offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) {
     (void)place, (void)bytes, (void)header;
   }
-  // Where the place that a received header offers lies here, or null: the result is sent as usual.
-  virtual std::byte* place(const SlotHeader& header) {
-    (void)header;
+  // Where the place that a received header offers lies here, `bytes` long, or null: the result is
+  // sent as usual.
+  virtual std::byte* place(const SlotHeader& header, std::uint64_t bytes) {
+    (void)header, (void)bytes;
     return nullptr;
   }
 
   // Whether what locate() gives of the peer's memory is mapped only as long as the peer keeps it.
   virtual bool shares_process() const { return false; }
 
-  // Where the payload of a received slot can be read, or null if it must be fetched (or is not
-  // mapped yet: fetch() waits for that). Checks everything the peer wrote against bounds.
-  virtual const std::byte* locate(const SlotHeader& header) const {
+  // Where `bytes` of the payload of a received slot can be read, or null if it must be fetched (or
+  // is not mapped yet: fetch() waits for that). Checks everything the peer wrote against bounds.
+  // `bytes` is what the caller read of header.bytes, once: the peer may write there again.
+  virtual const std::byte* locate(const SlotHeader& header, std::uint64_t bytes) const {
     switch (header.kind) {
       case SlotKind::inlined:
-        return header.bytes <= kInlineBytes ? header.inline_data : nullptr;
+        return bytes <= kInlineBytes ? header.inline_data : nullptr;
       case SlotKind::staged:
-        return header.bytes <= receive.view().slot_bytes ? receive.slot() : nullptr;
+        return bytes <= receive.view().slot_bytes ? receive.slot() : nullptr;
       default:
         return nullptr;
     }
   }
 
-  // Copies the payload to `into` (header.bytes long) where locate() gave null.
-  virtual Result<void> fetch(const SlotHeader& header, std::byte* into) {
-    (void)header, (void)into;
+  // Copies `bytes` of the payload to `into` where locate() gave null.
+  virtual Result<void> fetch(const SlotHeader& header, std::uint64_t bytes, std::byte* into) {
+    (void)header, (void)bytes, (void)into;
     return Error{Status::internal, "a slot's payload cannot be read over this transport"};
   }
 };

@@ -19,10 +19,10 @@ class Places {
  public:
   explicit Places(std::size_t world) : at_(world) { claimed_.reserve(world); }
 
-  // Claims what is read in this very process, where a peer may unmap it, and, if `results` may go
-  // there, what the ranks of `step.receive` offer that also get the result. False: a peer took its
-  // slot back, and nothing is claimed.
-  bool claim(const ResolvedStep& step, bool results, std::uint32_t rank,
+  // Claims what is read in this very process, where a peer may unmap it, and, if a result of
+  // `results` bytes (0: none) may go there, what the ranks of `step.receive` offer that also get
+  // the result. False: a peer took its slot back, and nothing is claimed.
+  bool claim(const ResolvedStep& step, std::uint64_t results, std::uint32_t rank,
              std::span<Link* const> links);
   // The slots may be taken back again. Whether all were still there. at() stays.
   bool release(std::span<Link* const> links);

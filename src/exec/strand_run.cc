@@ -102,14 +102,14 @@ Result<const std::byte*> StrandRun::receive_one(const Moved& moved, std::uint32_
   GYRE_TRY(expect_call(header, {work_.tag, work_.stamp, moved.bytes}, peer, wiring.rank));
   if (moved.bytes == 0) return static_cast<const std::byte*>(wiring.scratch);
   if (header.kind == SlotKind::placed) return static_cast<const std::byte*>(moved.target);
-  if (const std::byte* in_place = link.locate(header)) return in_place;
+  if (const std::byte* in_place = link.locate(header, moved.bytes)) return in_place;
   // A lone operand that is only stored is fetched to where it goes.
   const bool straight = moved.target != nullptr && moved.source == nullptr &&
                         moved.step.receive.count == 1 && !needs_fold(moved.step, 1, -1);
   std::byte* into = straight
                         ? moved.target
                         : wiring.scratch + static_cast<std::uint64_t>(slot) * wiring.scratch_stride;
-  GYRE_TRY(link.fetch(header, into));
+  GYRE_TRY(link.fetch(header, moved.bytes, into));
   return static_cast<const std::byte*>(into);
 }
 
@@ -179,7 +179,8 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   wiring.destinations->clear();
   wiring.places->clear();
   const bool shares_results = folds && moved.target != nullptr && !small;
-  if (!small && !wiring.places->claim(moved.step, shares_results, wiring.rank, wiring.links)) {
+  if (!small && !wiring.places->claim(moved.step, shares_results ? moved.bytes : 0, wiring.rank,
+                                      wiring.links)) {
     return false;
   }
   // A value that is stored lies in the output afterwards; one that is only passed on, where it was;

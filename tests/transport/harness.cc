@@ -195,9 +195,9 @@ bool Node::receive(int peer, std::vector<std::byte>& payload, SlotHeader* copy) 
     copy->call = header.call;
     copy->kind = header.kind;
   }
-  if (const std::byte* data = from.locate(header)) {
+  if (const std::byte* data = from.locate(header, payload.size())) {
     if (!payload.empty()) std::memcpy(payload.data(), data, payload.size());
-  } else if (const auto fetched = from.fetch(header, payload.data()); !fetched) {
+  } else if (const auto fetched = from.fetch(header, payload.size(), payload.data()); !fetched) {
     std::fprintf(stderr, "harness: fetch: %s\n", fetched.error().text.c_str());
     return false;
   }

@@ -137,20 +137,21 @@ TEST(Paths, MemoryOfThePoolIsReadInPlaceByPeers) {
   received.kind = SlotKind::mapped;
   received.location = 4096;
   received.reference.region = header.reference.region;
-  const std::byte* in_place = world[1].link(0).locate(received);
+  const std::byte* in_place = world[1].link(0).locate(received, received.bytes);
   ASSERT_NE(in_place, nullptr);
   EXPECT_NE(in_place, memory + 4096) << "a mapping of its own";
   received.location = (1 << 20) - 4096;
-  EXPECT_EQ(world[1].link(0).locate(received), nullptr);
+  EXPECT_EQ(world[1].link(0).locate(received, received.bytes), nullptr);
   received.location = ~0ULL - 100;
-  EXPECT_EQ(world[1].link(0).locate(received), nullptr);
+  EXPECT_EQ(world[1].link(0).locate(received, received.bytes), nullptr);
   received.location = 0;
   EXPECT_TRUE(region_free(memory));
   const Deadline deadline = Deadline::after(kHang);
-  while (world[1].link(0).locate(received) != nullptr && !deadline.expired()) {
+  while (world[1].link(0).locate(received, received.bytes) != nullptr && !deadline.expired()) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(world[1].link(0).locate(received), nullptr) << "unmapped once it is freed";
+  EXPECT_EQ(world[1].link(0).locate(received, received.bytes), nullptr)
+      << "unmapped once it is freed";
 }
 
 TEST(Paths, P2pDisableTurnsReferencesOff) {
@@ -169,9 +170,9 @@ TEST(Paths, AnUnknownRegionIsWaitedForUntilAnAbort) {
   header.bytes = 4096;
   header.reference.region = 1ULL << 60;
   std::vector<std::byte> into(4096);
-  EXPECT_EQ(world[1].link(0).locate(header), nullptr);
+  EXPECT_EQ(world[1].link(0).locate(header, header.bytes), nullptr);
   world[1].abort.raise({Status::aborted, "the test aborts"});
-  const auto fetched = world[1].link(0).fetch(header, into.data());
+  const auto fetched = world[1].link(0).fetch(header, header.bytes, into.data());
   ASSERT_FALSE(fetched);
   EXPECT_EQ(fetched.status(), Status::aborted);
 }
@@ -185,8 +186,9 @@ TEST(Paths, ADirectPeerThatLeftIsNotReadAnyMore) {
   const SlotHeader* header = world[1].link(0).receive.front();
   ASSERT_NE(header, nullptr);
   EXPECT_EQ(header->kind, SlotKind::address);
-  EXPECT_EQ(world[1].link(0).locate(*header), nullptr);
-  EXPECT_EQ(world[1].link(0).fetch(*header, payload.data()).status(), Status::peer_lost);
+  EXPECT_EQ(world[1].link(0).locate(*header, header->bytes), nullptr);
+  EXPECT_EQ(world[1].link(0).fetch(*header, header->bytes, payload.data()).status(),
+            Status::peer_lost);
 }
 
 void send_numbers(Node& node, std::uint64_t count) {

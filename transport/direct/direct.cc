@@ -49,14 +49,14 @@ class DirectLink final : public Link {
     header.reference.place_location = reinterpret_cast<std::uint64_t>(place);
   }
   // The mark that locate() left holds for the place as well.
-  std::byte* place(const SlotHeader& header) override {
+  std::byte* place(const SlotHeader& header, std::uint64_t) override {
     return reinterpret_cast<std::byte*>(header.reference.place_location);
   }
 
   bool shares_process() const override { return true; }
 
-  const std::byte* locate(const SlotHeader& header) const override {
-    if (header.kind != SlotKind::address) return Link::locate(header);
+  const std::byte* locate(const SlotHeader& header, std::uint64_t bytes) const override {
+    if (header.kind != SlotKind::address) return Link::locate(header, bytes);
     // Mark first, then look whether the sender is leaving; it does the opposite, so that one of
     // the two always sees the other.
     reading_->position.store(receive.position() + 1, std::memory_order_seq_cst);
@@ -67,13 +67,13 @@ class DirectLink final : public Link {
     return reinterpret_cast<const std::byte*>(header.location);
   }
 
-  Result<void> fetch(const SlotHeader& header, std::byte* into) override {
-    const std::byte* data = locate(header);
+  Result<void> fetch(const SlotHeader& header, std::uint64_t bytes, std::byte* into) override {
+    const std::byte* data = locate(header, bytes);
     if (data == nullptr) {
       return Error{Status::peer_lost,
                    fmt::format("rank {} left the communicator during a transfer", peer_)};
     }
-    std::memcpy(into, data, header.bytes);
+    std::memcpy(into, data, bytes);
     return {};
   }
 

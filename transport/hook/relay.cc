@@ -7,11 +7,17 @@
 namespace gyre::hook {
 namespace {
 
-void copy_head(const SlotHeader& from, SlotHeader& to) {
-  to.bytes = from.bytes;
+// `bytes`: from.bytes, which a peer may write again, as it was checked.
+void copy_head(const SlotHeader& from, std::uint64_t bytes, SlotHeader& to) {
+  to.bytes = bytes;
   to.count = from.count;
   to.call = from.call;
-  to.kind = from.bytes <= kInlineBytes ? SlotKind::inlined : SlotKind::staged;
+  to.kind = bytes <= kInlineBytes ? SlotKind::inlined : SlotKind::staged;
+}
+
+// Read once: no later look of the compiler may find another value.
+std::uint64_t written_by_peer(const std::uint64_t& value) {
+  return *static_cast<const volatile std::uint64_t*>(&value);
 }
 
 void ring(const BellRope& bell) {
@@ -37,17 +43,18 @@ Result<bool> Relay::pump_in(Policy& policy) {
   bool moved = false;
   while (const SlotHeader* header = inner_->receive.front()) {
     if (!in_.has_credit()) break;
-    if (header->bytes > in_.view().slot_bytes) {
+    const std::uint64_t bytes = written_by_peer(header->bytes);
+    if (bytes > in_.view().slot_bytes) {
       return Error{Status::internal, fmt::format("rank {} sent {} bytes for a slot of {}", peer_,
-                                                 header->bytes, in_.view().slot_bytes)};
+                                                 bytes, in_.view().slot_bytes)};
     }
     SlotHeader& copy = in_.header();
-    copy_head(*header, copy);
+    copy_head(*header, bytes, copy);
     std::byte* into = copy.kind == SlotKind::inlined ? copy.inline_data : in_.slot();
-    if (const std::byte* data = inner_->locate(*header)) {
-      std::memcpy(into, data, copy.bytes);
+    if (const std::byte* data = inner_->locate(*header, bytes)) {
+      std::memcpy(into, data, bytes);
     } else {
-      GYRE_TRY(inner_->fetch(*header, into));
+      GYRE_TRY(inner_->fetch(*header, bytes, into));
     }
     // The sender may have taken it back, to change it, while it was copied.
     if (header->by_reference() && !inner_->receive.still_there()) break;
@@ -63,7 +70,7 @@ Result<bool> Relay::pump_in(Policy& policy) {
 // The outer ring belongs to this process, and nothing in it goes by reference.
 std::span<std::byte> Relay::copy_out(const SlotHeader& from) {
   SlotHeader& to = inner_->send.header();
-  copy_head(from, to);
+  copy_head(from, from.bytes, to);
   const bool small = to.kind == SlotKind::inlined;
   std::byte* into = small ? to.inline_data : inner_->send.slot();
   const std::byte* data = from.kind == SlotKind::inlined ? from.inline_data : out_.slot();

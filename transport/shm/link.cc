@@ -63,10 +63,9 @@ void ShmLink::offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) {
 
 // A region that is not known yet is on its way; the result then goes as usual. Nothing is renewed
 // here: what locate() gave for the same step must stay mapped although the peer gives it up.
-std::byte* ShmLink::place(const SlotHeader& header) {
+std::byte* ShmLink::place(const SlotHeader& header, std::uint64_t bytes) {
   if (header.kind != SlotKind::mapped || header.reference.place_region == 0) return nullptr;
-  return in_known_region(header.reference.place_region, header.reference.place_location,
-                         header.bytes);
+  return in_known_region(header.reference.place_region, header.reference.place_location, bytes);
 }
 
 bool ShmLink::handed_over(std::uint64_t region, std::uint64_t bytes) {
@@ -80,11 +79,11 @@ bool ShmLink::handed_over(std::uint64_t region, std::uint64_t bytes) {
   return true;
 }
 
-const std::byte* ShmLink::locate(const SlotHeader& header) const {
+const std::byte* ShmLink::locate(const SlotHeader& header, std::uint64_t bytes) const {
   if (header.kind == SlotKind::mapped) {
-    return in_region(header.reference.region, header.location, header.bytes);
+    return in_region(header.reference.region, header.location, bytes);
   }
-  return Link::locate(header);
+  return Link::locate(header, bytes);
 }
 
 bool ShmLink::knows(std::uint64_t region) const {
@@ -109,23 +108,21 @@ std::byte* ShmLink::in_known_region(std::uint64_t region, std::uint64_t offset,
   return memory.data() + offset;
 }
 
-Result<void> ShmLink::fetch(const SlotHeader& header, std::byte* into) {
-  if (header.kind == SlotKind::address) {
-    return read_address(header.location, header.bytes, into);
-  }
+Result<void> ShmLink::fetch(const SlotHeader& header, std::uint64_t bytes, std::byte* into) {
+  if (header.kind == SlotKind::address) return read_address(header.location, bytes, into);
   if (header.kind != SlotKind::mapped) {
     return Error{Status::internal,
                  fmt::format("rank {} sent a slot of kind {} with {} bytes, which this lane cannot "
                              "hold",
-                             peer_, static_cast<int>(header.kind), header.bytes)};
+                             peer_, static_cast<int>(header.kind), bytes)};
   }
   GYRE_TRY(await_region(header.reference.region));
-  const std::byte* data = in_region(header.reference.region, header.location, header.bytes);
+  const std::byte* data = in_region(header.reference.region, header.location, bytes);
   if (data == nullptr) {
     return Error{Status::internal,
                  fmt::format("rank {} referred to bytes outside of its shared memory", peer_)};
   }
-  std::memcpy(into, data, header.bytes);
+  std::memcpy(into, data, bytes);
   return {};
 }
 

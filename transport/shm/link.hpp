@@ -28,9 +28,9 @@ class ShmLink final : public Link {
   bool refer_region(const std::byte* data, std::uint64_t bytes, SlotHeader& header) override;
   bool maps_regions() const override { return rules_.regions; }
   void offer(std::byte* place, std::uint64_t bytes, SlotHeader& header) override;
-  std::byte* place(const SlotHeader& header) override;
-  const std::byte* locate(const SlotHeader& header) const override;
-  Result<void> fetch(const SlotHeader& header, std::byte* into) override;
+  std::byte* place(const SlotHeader& header, std::uint64_t bytes) override;
+  const std::byte* locate(const SlotHeader& header, std::uint64_t bytes) const override;
+  Result<void> fetch(const SlotHeader& header, std::uint64_t bytes, std::byte* into) override;
 
   const std::shared_ptr<Channel>& channel() const { return channel_; }
 
