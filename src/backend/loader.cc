@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -63,8 +64,10 @@ Result<void> check_device(const gyreBackend& table) {
 
 Result<const gyreBackend*> find_plugin(gyreDeviceKind kind) {
   const std::string file = fmt::format("libgyre_{}.so", name_of(kind));
-  auto table = load_plugin(own_folder() + file, kind);
-  if (table.status() == Status::system) table = load_plugin(file, kind);
+  const std::string beside = own_folder() + file;
+  // One that is there and cannot be loaded is the one that was meant, and its error says why.
+  const bool there = ::access(beside.c_str(), F_OK) == 0;
+  auto table = load_plugin(there ? beside : file, kind);
   if (!table) return table;
   GYRE_TRY(check_device(**table));
   return table;
@@ -89,7 +92,9 @@ Result<const gyreBackend*> load_plugin(const std::string& path, gyreDeviceKind k
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = ::dlerror();
-    return Error{Status::system, fmt::format("the {} back-end is not installed: {}", name_of(kind),
+    const bool there = path.find('/') != std::string::npos && ::access(path.c_str(), F_OK) == 0;
+    return Error{Status::system, fmt::format("the {} back-end {}: {}", name_of(kind),
+                                             there ? "cannot be loaded" : "is not installed",
                                              why != nullptr ? why : path)};
   }
   void* symbol = ::dlsym(library, GYRE_BACKEND_SYMBOL);

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -179,6 +181,18 @@ TEST(Loader, MissingPluginSaysSo) {
   const auto table = gyre::load_plugin("/nonexistent/libgyre_hip.so", gyreDeviceHip);
   ASSERT_FALSE(table);
   EXPECT_NE(table.error().text.find("hip back-end is not installed"), std::string::npos);
+}
+
+TEST(Loader, APluginThatIsThereButCannotBeLoadedSaysWhy) {
+  // Beside the library that looks for it, which is this program here.
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  const auto broken = self.parent_path() / "libgyre_hip.so";
+  std::ofstream(broken) << "no library";
+  const auto table = gyre::find_backend(gyreDeviceHip);
+  std::filesystem::remove(broken);
+  ASSERT_FALSE(table);
+  EXPECT_NE(table.error().text.find(broken.string()), std::string::npos) << table.error().text;
+  EXPECT_EQ(table.error().text.find("not installed"), std::string::npos) << table.error().text;
 }
 
 TEST(Loader, TakesAGoodPlugin) {
