@@ -59,8 +59,8 @@ int run(const Options& options) {
   Progress progress(!leads, options.steps, options.log_every, options.log_json);
   if (leads) print_head(options, text, trainer, group.size(), device);
   trainer.run(progress);
-  // Rank 0 holds the rendezvous of the others, so it must not end before they are done. What it does
-  // alone from here may take longer than a barrier waits.
+  // Rank 0 holds the rendezvous of the others, so it must not end before they are done. What it
+  // does alone from here may take longer than a barrier waits.
   group.barrier();
   if (leads) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

@@ -1,5 +1,5 @@
-// What the collectives that gather have in common: each rank gives a part, and the parts of all ranks
-// in order are the result.
+// What the collectives that gather have in common: each rank gives a part, and the parts of all
+// ranks in order are the result.
 #pragma once
 
 #include "bench/harness/pattern.hpp"

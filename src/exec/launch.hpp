@@ -47,7 +47,7 @@ class Launch {
 
   std::uint64_t recipe = 0;  // PlannedCall::number of what it was made from; 0: anything else
   std::optional<ExchangeRun> exchange;  // alone, or absent
-  LocalLanes local;          // of a program's two strands
+  LocalLanes local;                     // of a program's two strands
   std::vector<StrandRun> runs;
   std::vector<Chain> chains;
   Mapping scratch;  // of its program; kept for its memory

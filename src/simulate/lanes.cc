@@ -22,7 +22,7 @@ Program one_trip_per_peers(const Program& program) {
   Program reduced = program;
   for (std::uint32_t l = 0; l < reduced.loop_count && l < kMaxLoops; ++l) {
     Loop& loop = reduced.loops[l];
-    bool moves = false;
+    bool moves = loop.rounds.span != 0;
     for (std::uint32_t s = loop.first_step; s < loop.first_step + loop.steps; ++s) {
       if (s >= kMaxSteps) return program;  // malformed: left for the check to see
       moves = moves || (reduced.steps[s].receive.count != 0 && reduced.steps[s].receive.advance) ||
@@ -56,6 +56,9 @@ Result<std::vector<Lanes::End>> Lanes::list_ends(std::span<const RankProgram> ra
         }
         for (const std::uint32_t peer : peers_of(step.send, program.rank, program.world)) {
           own.push_back({program.rank, peer, number, true});
+        }
+        if (step.token != Token::none) {
+          own.push_back({program.rank, program.rank, number, step.token == Token::give});
         }
       }
     }
@@ -119,6 +122,7 @@ Result<Lanes> Lanes::of(std::span<const RankProgram> ranks, const Machine& machi
   lanes.hints_.resize(world);
   lanes.slot_table_.resize(lanes.lanes_.size() * slots);
   for (Lane& lane : lanes.lanes_) {
+    if (lane.from == lane.to) continue;  // tokens cost nothing
     lane.cost = machine.link(lane.from, lane.to);
     GYRE_TRY(check_cost(lane.cost));
   }

@@ -20,8 +20,9 @@ struct Slot {
   std::uint64_t bytes = 0;
 };
 
-// `used` messages lie in the lane from slot `head` on. The first `arrived` of them have a known
-// time of arrival; the next one is on its way.
+// One from a rank to itself carries the tokens of its strands. `used` messages lie in the lane from
+// slot `head` on. The first `arrived` of them have a known time of arrival; the next one is on its
+// way.
 struct Lane {
   std::uint32_t from = 0, to = 0;
   std::uint32_t sender = kNobody, receiver = kNobody;  // strands, numbered over all ranks

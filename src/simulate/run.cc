@@ -67,7 +67,7 @@ Result<void> Run::add_flows() {
   for (std::uint32_t number = 0; fabric.route && number < lanes_.all().size(); ++number) {
     Lane& lane = lanes_[number];
     route.clear();
-    fabric.route(lane.from, lane.to, route);
+    if (lane.from != lane.to) fabric.route(lane.from, lane.to, route);
     if (route.empty()) continue;
     if (*std::max_element(route.begin(), route.end()) >= links) {
       return Error{
@@ -141,7 +141,7 @@ void Run::advance(std::uint32_t number) {
   for (; !self.cursor.done(); self.cursor.next()) {
     const ResolvedStep step = self.cursor.current();
     if (!find_lanes(self, step)) return;
-    const Load load = load_of(step);
+    const Load load = load_of(ranks_[self.rank].program, step);
     const double begin = std::max(self.free_at, ready_at_);
     if (self.cores != kNobody && load.work > 0) {
       self.begin = begin;
@@ -160,36 +160,62 @@ bool Run::find_lanes(Strand& strand, const ResolvedStep& step) {
   ready_at_ = 0;
   for (const std::uint32_t peer : peers_of(step.receive, strand.rank, world_)) {
     const std::uint32_t number = lanes_.incoming(strand.rank, peer);
-    Lane& lane = lanes_[number];
-    if (lane.arrived == 0) {
-      lane.data_awaited = true;
-      ++strand.missing;
-      continue;
-    }
-    ready_at_ = std::max(ready_at_, lanes_.slot(number, lane.head).time);
-    from_.push_back(number);
+    if (has_message(strand, number)) from_.push_back(number);
   }
   for (const std::uint32_t peer : peers_of(step.send, strand.rank, world_)) {
     const std::uint32_t number = lanes_.outgoing(strand.rank, peer);
-    Lane& lane = lanes_[number];
-    if (lane.used == lanes_.slots()) {
-      lane.slot_awaited = true;
-      ++strand.missing;
-      continue;
-    }
-    ready_at_ = std::max(ready_at_, lanes_.slot(number, lane.tail).freed);
-    to_.push_back(number);
+    if (has_slot(strand, number)) to_.push_back(number);
   }
+  if (step.token == Token::take) has_message(strand, lanes_.incoming(strand.rank, strand.rank));
+  if (step.token == Token::give) has_slot(strand, lanes_.outgoing(strand.rank, strand.rank));
   return strand.missing == 0;
 }
 
-Run::Load Run::load_of(const ResolvedStep& step) {
+// Whether the lane holds a message, and the strand can go on no earlier; else it waits for one.
+bool Run::has_message(Strand& strand, std::uint32_t number) {
+  Lane& lane = lanes_[number];
+  if (lane.arrived == 0) {
+    lane.data_awaited = true;
+    ++strand.missing;
+    return false;
+  }
+  ready_at_ = std::max(ready_at_, lanes_.slot(number, lane.head).time);
+  return true;
+}
+
+// The same of a free slot.
+bool Run::has_slot(Strand& strand, std::uint32_t number) {
+  Lane& lane = lanes_[number];
+  if (lane.used == lanes_.slots()) {
+    lane.slot_awaited = true;
+    ++strand.missing;
+    return false;
+  }
+  ready_at_ = std::max(ready_at_, lanes_.slot(number, lane.tail).freed);
+  return true;
+}
+
+// The bytes of a run of chunks. A scratch chunk is as long as the chunk of the input it is made of:
+// all of a tile are alike where the input has one per rank, else it has the same number.
+std::uint64_t Run::bytes_of(const Program& program, Side side, std::int32_t first,
+                            std::uint32_t stride, const ResolvedStep& step) const {
+  const bool alike = side == Side::scratch && message_.input.kind != Layout::Kind::tiled;
+  const Layout& layout = side == Side::output ? message_.output : message_.input;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < step.chunks; ++i) {
+    const std::uint32_t chunk = chunk_at(first, stride, i, chunks_of(program, side));
+    bytes += layout.extent(step.tile, alike ? 0 : chunk).count;
+  }
+  return bytes;
+}
+
+Run::Load Run::load_of(const Program& program, const ResolvedStep& step) {
   const bool reads = step.source != kNoChunk, stores = step.target != kNoChunk;
   Load load;
   if (reads) {
-    load.bytes = message_.input.extent(step.tile, static_cast<std::uint64_t>(step.source)).count;
+    load.bytes = bytes_of(program, step.source_side, step.source, step.source_stride, step);
   } else if (stores) {
-    load.bytes = message_.output.extent(step.tile, static_cast<std::uint64_t>(step.target)).count;
+    load.bytes = bytes_of(program, step.target_side, step.target, step.target_stride, step);
   } else {
     for (const std::uint32_t lane : from_) {
       load.bytes = std::max(load.bytes, lanes_.slot(lane, lanes_[lane].head).bytes);
@@ -237,6 +263,8 @@ void Run::complete(std::uint32_t number, const ResolvedStep& step, const Load& l
     take(lane, end);
   }
   for (const std::uint32_t lane : to_) post(lane, end, load.bytes);
+  if (step.token == Token::take) take(lanes_.incoming(self.rank, self.rank), end);
+  if (step.token == Token::give) post(lanes_.outgoing(self.rank, self.rank), end, 0);
 }
 
 void Run::take(std::uint32_t number, double at) {
@@ -284,7 +312,7 @@ void Run::on_flow_done(std::uint32_t flow) {
     Strand& self = strands_[number];
     const ResolvedStep step = self.cursor.current();
     find_lanes(self, step);
-    complete(number, step, load_of(step), self.begin, network_.now());
+    complete(number, step, load_of(ranks_[self.rank].program, step), self.begin, network_.now());
     self.cursor.next();
     ready_.push_back(number);
     return;
@@ -312,6 +340,7 @@ std::string Run::describe(const Strand& strand) {
       what = fmt::format("data of {}", peer);
     }
   }
+  if (what.empty()) what = "its other strand";
   return fmt::format("rank {} (tile {}) waits for {}", strand.rank, step.tile, what);
 }
 

@@ -47,7 +47,11 @@ class Run {
   void drain();
   void advance(std::uint32_t number);
   bool find_lanes(Strand& strand, const ResolvedStep& step);
-  Load load_of(const ResolvedStep& step);
+  bool has_message(Strand& strand, std::uint32_t lane);
+  bool has_slot(Strand& strand, std::uint32_t lane);
+  std::uint64_t bytes_of(const Program& program, Side side, std::int32_t first,
+                         std::uint32_t stride, const ResolvedStep& step) const;
+  Load load_of(const Program& program, const ResolvedStep& step);
   void complete(std::uint32_t number, const ResolvedStep& step, const Load& load, double begin,
                 double end);
   void take(std::uint32_t lane, double at);

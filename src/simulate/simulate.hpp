@@ -2,7 +2,7 @@
 // use, over bounded lanes, in model time.
 //
 //   const auto& ring = *find_schedule("ring", CollectiveKind::all_reduce);
-//   const auto programs = [&](std::uint32_t rank) { return ring.build(rank, 1024, 0); };
+//   const auto programs = [&](std::uint32_t rank) { return ring.build(rank, 1024, 0, 1); };
 //   const auto message = message_of(ring.kind, 1 << 20, programs(0), 128 << 10);
 //   GYRE_TRY_ASSIGN(const auto machine, machine_of({.other_host = {5e-6, 1 / 25e9}}, 1024));
 //   GYRE_TRY_ASSIGN(const auto timeline, simulate(programs, 1024, machine, message));

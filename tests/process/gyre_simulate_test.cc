@@ -110,7 +110,7 @@ TEST(Simulate, JsonAndPictureHoldEveryRow) {
 
 Result<std::string> drawing_of(std::uint32_t ranks, std::uint64_t bytes, bool record) {
   const CatalogueEntry& ring = *find_schedule("ring", CollectiveKind::all_reduce);
-  const auto program = [&](std::uint32_t rank) { return ring.build(rank, ranks, 0); };
+  const auto program = [&](std::uint32_t rank) { return ring.build(rank, ranks, 0, 1); };
   sim::Hosts hosts;
   hosts.same_host = {.latency = 1e-6, .seconds_per_byte = 1e-10};
   const auto machine = sim::machine_of(hosts, ranks);

@@ -29,7 +29,7 @@ struct CallOf {
 
 inline Result<Timeline> try_simulate(const CallOf& call, const Machine& machine) {
   const CatalogueEntry& entry = *find_schedule(call.algorithm, call.kind);
-  const auto program = [&](std::uint32_t rank) { return entry.build(rank, call.world, 0); };
+  const auto program = [&](std::uint32_t rank) { return entry.build(rank, call.world, 0, 1); };
   const Message message = call.slot_bytes == 0
                               ? message_in_one_tile(call.kind, call.bytes, program(0))
                               : message_of(call.kind, call.bytes, program(0), call.slot_bytes);

@@ -156,12 +156,12 @@ TEST(Invariants, RecordedTimesArePossible) {
 }
 
 TEST(Message, IsCutAsThePlannerCuts) {
-  const Program ring = find_schedule("ring", CollectiveKind::all_reduce)->build(0, 4, 0);
+  const Program ring = find_schedule("ring", CollectiveKind::all_reduce)->build(0, 4, 0, 1);
   const Message message = message_of(CollectiveKind::all_reduce, 1'000'000, ring, 128 << 10);
   EXPECT_EQ(message.tiles, 2U);
   EXPECT_EQ(message.input.slice % 64, 0U);
   EXPECT_GE(message.input.slice * 4 * 2, 1'000'000U);
-  const Program gather = find_schedule("ring", CollectiveKind::all_gather)->build(0, 4, 0);
+  const Program gather = find_schedule("ring", CollectiveKind::all_gather)->build(0, 4, 0, 1);
   const Message blocks = message_of(CollectiveKind::all_gather, 4'000, gather, 128 << 10);
   EXPECT_EQ(blocks.input.count, 1'000U);
   EXPECT_EQ(blocks.output.extent(0, 3).offset, 3'000U);

@@ -67,9 +67,9 @@ TEST(Refusals, RoutesOverLinksThatAreNotThere) {
 TEST(Refusals, ProgramsThatDoNotFitTheCall) {
   const auto& ring = *find_schedule("ring", CollectiveKind::all_reduce);
   const auto of = [&](std::uint32_t world) {
-    return [&ring, world](std::uint32_t rank) { return ring.build(rank, world, 0); };
+    return [&ring, world](std::uint32_t rank) { return ring.build(rank, world, 0, 1); };
   };
-  const Message message = message_in_one_tile(ring.kind, 1000, ring.build(0, 4, 0));
+  const Message message = message_in_one_tile(ring.kind, 1000, ring.build(0, 4, 0, 1));
   expect_part(text_of(simulate(of(5), 4, kMachine, message)), "rank 0 of 5");
   expect_part(text_of(simulate(of(5), 5, kMachine, message)), "cut into 4 and 4 chunks");
   expect_part(text_of(simulate([](std::uint32_t) { return Program{}; }, 1, kMachine, message)),

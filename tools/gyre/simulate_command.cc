@@ -37,10 +37,18 @@ double bus_factor(CollectiveKind kind, std::uint32_t ranks) {
   return others;
 }
 
+// Schedules for hosts need the same number of ranks on each.
+std::uint32_t per_host_of(const SimulateOptions& options, std::uint32_t ranks) {
+  const std::uint32_t per_host = options.hosts.ranks_per_host;
+  if (per_host == 0) return ranks;
+  return ranks % per_host == 0 ? per_host : 1;
+}
+
 sim::Message message_for(const CatalogueEntry& entry, std::uint32_t ranks, std::uint64_t bytes,
                          const SimulateOptions& options) {
-  return sim::message_of(entry.kind, bytes, entry.build(0, ranks, options.root),
-                         options.slot_bytes);
+  const std::uint32_t per_host = per_host_of(options, ranks);
+  return sim::message_of(entry.kind, bytes, entry.build(0, ranks, options.root, per_host),
+                         options.slot_bytes / entry.longest_run(ranks, per_host));
 }
 
 Result<sim::Timeline> simulate_call(const CatalogueEntry& entry, std::uint32_t ranks,
@@ -49,16 +57,18 @@ Result<sim::Timeline> simulate_call(const CatalogueEntry& entry, std::uint32_t r
   sim::Hosts hosts = options.hosts;
   if (!options.shared) hosts.nic_bytes_per_second = hosts.memory_bytes_per_second = hosts.cores = 0;
   GYRE_TRY_ASSIGN(const sim::Machine machine, sim::machine_of(hosts, ranks));
-  const auto program = [&](std::uint32_t rank) { return entry.build(rank, ranks, options.root); };
+  const auto program = [&](std::uint32_t rank) {
+    return entry.build(rank, ranks, options.root, per_host_of(options, ranks));
+  };
   return sim::simulate(program, ranks, machine, message_for(entry, ranks, bytes, options),
                        {.slots = std::max(options.slots, entry.min_slots), .record = record});
 }
 
 Result<void> check_options(const SimulateOptions& options, const CatalogueEntry& entry) {
   for (const std::uint32_t ranks : options.ranks) {
-    if (ranks < entry.min_world || ranks > entry.max_world) {
-      return wrong(fmt::format("{} {} is for {} to {} ranks, not {}", entry.algorithm,
-                               name_of(entry.kind), entry.min_world, entry.max_world, ranks));
+    if (ranks > entry.max_world) {
+      return wrong(fmt::format("{} {} is for at most {} ranks, not {}", entry.algorithm,
+                               name_of(entry.kind), entry.max_world, ranks));
     }
     if (options.root < ranks) continue;
     return wrong(fmt::format("rank {} cannot be the root of {} ranks; the last is {}", options.root,
@@ -214,12 +224,12 @@ double count_messages(const CatalogueEntry& entry, std::uint32_t ranks, std::uin
                       const SimulateOptions& options) {
   double messages = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    const Program program = entry.build(rank, ranks, options.root);
+    const Program program = entry.build(rank, ranks, options.root, per_host_of(options, ranks));
     for (std::uint32_t l = 0; l < program.loop_count; ++l) {
       const Loop& loop = program.loops[l];
       for (std::uint32_t s = loop.first_step; s < loop.first_step + loop.steps; ++s) {
         const Peers& to = program.steps[s].send;
-        const auto peers = peers_of({to.first, to.count}, rank, ranks).size();
+        const auto peers = peers_of({to.first, to.count, to.stride}, rank, ranks).size();
         messages += static_cast<double>(loop.trips) * peers;
       }
     }
