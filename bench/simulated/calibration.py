@@ -6,7 +6,8 @@ before it sent. A ring's reduce-scatter of two ranks is one hop that reduces. So
     call        a call of one rank alone, which moves nothing
     alpha       a sendrecv of a few bytes, less the call
     copy        what each further byte of a sendrecv takes, by the size of its buffers
-    reduce      what a byte of a reduce-scatter takes more than that of a sendrecv
+    reduce      what a byte of a reduce-scatter takes more than that of a sendrecv; over shared memory,
+                as on a slow link the difference drowns
 
 Where ranks outnumber cores, a hop has to wait for its ranks' turns: alpha is measured in each world,
 as no model of a link predicts what the scheduler does. Everything else is predicted from two ranks.
@@ -17,6 +18,8 @@ import statistics
 from dataclasses import dataclass, field
 
 from compare.measure import measure
+
+from .paths import shared_memory
 
 FEW_BYTES = 16
 
@@ -75,9 +78,13 @@ def calibrate(measuring, path, worlds, sizes):
         found.alpha[ranks] = max(0.0, hop - found.call)
     copies = measuring.times(path, 2, "sendrecv", sizes)
     found.copy = per_byte(copies, found.call + found.alpha[2])
-    # Of 2 m bytes, each rank sends and reduces m.
-    reduces = measuring.times(path, 2, "reduce_scatter", [2 * size for size in sizes])
-    found.reduce = {
-        size: max(0.0, reduces[2 * size] - copies[size]) / size for size in sizes
-    }
+    found.reduce = calibrate_reduce(measuring, sizes)
     return found
+
+
+def calibrate_reduce(measuring, sizes):
+    memory = shared_memory()
+    copies = measuring.times(memory, 2, "sendrecv", sizes)
+    # Of 2 m bytes, each rank sends and reduces m.
+    reduces = measuring.times(memory, 2, "reduce_scatter", [2 * size for size in sizes])
+    return {size: max(0.0, reduces[2 * size] - copies[size]) / size for size in sizes}
