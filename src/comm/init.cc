@@ -197,9 +197,10 @@ Result<void> Communicator::connect_peers(Deadline deadline) {
   transports_ = make_transports(context);
   for (auto& transport : transports_) {
     GYRE_TRY_ASSIGN(const Blob mine, transport->offer());
-    GYRE_TRY_ASSIGN(const auto blobs,
-                    control_->all_gather(mine, fmt::format("offers of {}", transport->name()),
-                                         deadline, &abort_));
+    // Without "+hook": a hook of one rank alone is no disagreement.
+    const std::string_view path = transport->name().substr(0, transport->name().find('+'));
+    GYRE_TRY_ASSIGN(const auto blobs, control_->all_gather(mine, fmt::format("offers of {}", path),
+                                                           deadline, &abort_));
     std::vector<int> peers;
     for (int peer = 0; peer < world_; ++peer) {
       const auto index = static_cast<std::size_t>(peer);
@@ -209,10 +210,9 @@ Result<void> Communicator::connect_peers(Deadline deadline) {
       }
     }
     GYRE_TRY_ASSIGN(const std::vector<bool> reached, transport->connect(peers, blobs, deadline));
-    GYRE_TRY_ASSIGN(
-        const auto rows,
-        control_->all_gather(verdict_row(peers, reached, world_),
-                             fmt::format("verdicts of {}", transport->name()), deadline, &abort_));
+    GYRE_TRY_ASSIGN(const auto rows,
+                    control_->all_gather(verdict_row(peers, reached, world_),
+                                         fmt::format("verdicts of {}", path), deadline, &abort_));
     std::vector<int> agreed;
     for (std::size_t i = 0; i < peers.size(); ++i) {
       const auto& row = rows[static_cast<std::size_t>(peers[i])];

@@ -56,6 +56,14 @@ TEST_P(Init, AMissingRankZeroIsNamed) {
   ranks.init();
 }
 
+TEST_P(Init, AHookOfOneRankIsNoDisagreement) {
+  std::vector<Environment> environments(3, environment());
+  environments[1] = environments[1] + Environment{{"GYRE_HOOK", "trace:/dev/null"}};
+  Ranks ranks(environments);
+  ranks.init();
+  ranks.expect_success(ranks.all(), "all_reduce 50000");
+}
+
 TEST_P(Init, TheReasonOfOneRankReachesAll) {
   std::vector<Environment> environments(4, environment());
   environments[3] = environments[3] + Environment{{"GYRE_SLOTS", "abc"}};
