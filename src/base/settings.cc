@@ -116,6 +116,10 @@ std::vector<Entry> path_entries() {
        "Read peers' memory with process_vm_readv: auto where that pays, 1 wherever it can"},
       {"GYRE_HOOK", Text{&S::hook, "trace..., fault:... or throttle:...", valid_hook},
        "Decorates the transports, for tests and diagnosis"},
+      {"NCCL_TOPO_FILE", Text{&S::topo_file, "a path"},
+       "The machine as this file describes it, in the vendor libraries' XML or hwloc's"},
+      {"NCCL_TOPO_DUMP_FILE", Text{&S::topo_dump_file, "a path"},
+       "Where the machine's description is written, in the vendor libraries' XML"},
   };
 }
 

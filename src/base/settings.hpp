@@ -35,6 +35,8 @@ struct Settings {
   std::int64_t zero_copy_bytes = 64 << 10;  // GYRE_ZERO_COPY: smallest slice sent by reference
   std::string cma = "auto";                 // GYRE_CMA: auto, 0, 1: process_vm_readv
   std::string hook;                         // GYRE_HOOK: trace, fault:..., throttle:...
+  std::string topo_file;                    // NCCL_TOPO_FILE
+  std::string topo_dump_file;               // NCCL_TOPO_DUMP_FILE
   // Semantics
   bool reproducible = false;          // GYRE_REPRODUCIBLE
   bool check = false;                 // GYRE_CHECK
