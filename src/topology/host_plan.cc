@@ -84,6 +84,7 @@ HostPlan plan_host(const Topology& topology, std::uint32_t host, const RingOptio
       }
     }
     plan.trees.push_back(std::move(parents));
+    plan.tree_bandwidth.push_back(tree.bandwidth);
   }
 
   const std::vector<NodeId> rails = rails_of(topology, host);

@@ -14,8 +14,9 @@
 namespace gyre {
 
 struct HostPlan {
-  std::vector<Cycle> rings;         // positions of devices
-  std::vector<Parents> trees;       // the same; nodes are positions
+  std::vector<Cycle> rings;    // positions of devices
+  std::vector<Parents> trees;  // the same; nodes are positions
+  std::vector<Figure> tree_bandwidth;
   std::vector<int> device_of_rail;  // the nearest one, each used about equally often
   std::vector<int> rail_of_device;  // -1 without rails
   std::vector<Figure> rail_bandwidth;

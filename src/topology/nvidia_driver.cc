@@ -56,8 +56,9 @@ struct Nvml {
 };
 
 std::string place_of(const PciInfo& pci) {
-  // Hidden places read as zeroes or as all ones.
-  const bool hidden = (pci.bus == 0 && pci.device == 0 && pci.device_id == 0) || pci.bus > 0xff;
+  // Virtual machines hide the places of switches: those read as zeroes or as all ones.
+  const bool hidden = (pci.bus == 0 && pci.device == 0 && pci.device_id == 0) || pci.bus > 0xff ||
+                      pci.device > 0x1f;
   return hidden ? std::string() : pci_address(pci.domain, pci.bus, pci.device, 0);
 }
 

@@ -25,6 +25,9 @@ Plans plan_hosts(const Topology& topology, const RingOptions& options) {
   return plans;
 }
 
+// Nothing is less than what is not known.
+Figure least_of(Figure a, Figure b) { return a && b ? Figure(std::min(*a, *b)) : Figure(); }
+
 // A way through a host's devices for one ring of the cluster.
 struct Passage {
   std::vector<int> order;
@@ -102,8 +105,6 @@ std::vector<Passage> passages_of(const Plans& plans, std::size_t ring, const Pas
   return passages;
 }
 
-Figure least_of(Figure a, Figure b) { return a && b ? Figure(std::min(*a, *b)) : Figure(); }
-
 // Each ring's part of its hosts' rings, or of an interface that it has for itself.
 Figure ring_bandwidth(const Plans& plans, const std::vector<Passage>& passages, std::size_t rings) {
   Figure least = std::numeric_limits<double>::infinity();
@@ -140,12 +141,18 @@ void add_cluster_ring(const Topology& topology, const Plans& plans,
 Tree cluster_tree(const Topology& topology, const Plans& plans, const Parents& hosts,
                   std::size_t which) {
   Tree tree;
+  tree.bandwidth = std::numeric_limits<double>::infinity();
   std::vector<int> offset, leader;
   for (std::uint32_t host = 0; host < plans.size(); ++host) {
     const HostPlan& plan = *plans[host];
     const auto devices = topology.devices(host);
     const bool railed = !plan.device_of_rail.empty();
-    leader.push_back(railed ? plan.device_of_rail[which % plan.device_of_rail.size()] : 0);
+    const std::size_t rail = railed ? which % plan.device_of_rail.size() : 0;
+    leader.push_back(railed ? plan.device_of_rail[rail] : 0);
+    tree.bandwidth = least_of(tree.bandwidth, railed ? plan.rail_bandwidth[rail] : Figure());
+    if (devices.size() > 1) {
+      tree.bandwidth = least_of(tree.bandwidth, plan.tree_bandwidth[which % plan.trees.size()]);
+    }
     offset.push_back(static_cast<int>(tree.nodes.size()));
     tree.nodes.insert(tree.nodes.end(), devices.begin(), devices.end());
     if (devices.size() == 1) {

@@ -26,7 +26,7 @@ struct RingSet {
 };
 
 struct RingOptions {
-  int most = 16;
+  int most = 32;
   std::int64_t budget = 20'000'000;  // steps of the search: some tens of milliseconds
 };
 

@@ -167,7 +167,7 @@ TEST(Rings, SwitchesCarryEveryPortsBandwidth) {
   ASSERT_TRUE(topology);
   const RingSet set = find_rings(*topology, topology->devices(0));
   expect_sound(*topology, set, "dgx-h100");
-  EXPECT_EQ(set.rings.size(), 16U);
+  EXPECT_EQ(set.rings.size(), 18U);
   EXPECT_DOUBLE_EQ(set.bandwidth.value_or(0), 450.0);
 }
 
