@@ -16,6 +16,8 @@
 #include "tools/gyre/settings_command.hpp"
 #include "tools/gyre/simulate_arguments.hpp"
 #include "tools/gyre/simulate_command.hpp"
+#include "tools/gyre/topo_command.hpp"
+#include "topology/synthetic.hpp"
 
 namespace gyre::tools {
 namespace {
@@ -53,6 +55,16 @@ int simulate(SimulateOptions options) {
   if (done) return 0;
   fmt::print(stderr, "{}\n", done.error().text);
   return done.status() == Status::invalid_argument ? kUsageError : 1;
+}
+
+int show_topology(const TopoOptions& options) {
+  const auto text = topo(options);
+  if (text) {
+    fmt::print("{}", *text);
+    return 0;
+  }
+  fmt::print(stderr, "gyre topo: {}\n", text.error().text);
+  return 1;
 }
 
 int start_job(const RunOptions& options) {
@@ -99,6 +111,24 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+CLI::App* add_topo(CLI::App& app, TopoOptions& options) {
+  auto* topo = app.add_subcommand("topo", "Show this machine, its paths, rings and trees");
+  std::string models =
+      "Synthetic machines: [Nx]MODEL[+...][:rail|:fat-tree], such as 32xdgx-h100\n";
+  for (const SyntheticModel& model : synthetic_models()) {
+    models += fmt::format("  {:<10}{}\n", model.name, model.what);
+  }
+  topo->footer(models);
+  auto* file = topo->add_option("--file", options.file,
+                                "A topology file instead: NCCL_TOPO_FILE's XML or hwloc's");
+  topo->add_option("--synthetic", options.synthetic, "A made-up machine instead; see below")
+      ->excludes(file);
+  topo->add_flag("--json", options.json, "For programs");
+  topo->add_option("--svg", options.svg, "Also draw it to this file");
+  topo->add_option("--dump", options.dump, "Also write it to this file, as NCCL_TOPO_FILE's XML");
+  return topo;
+}
+
 // CLI11 reads options after a "--" too, so what follows it is kept from CLI11.
 struct Arguments {
   std::vector<char*> ours;
@@ -136,6 +166,8 @@ int execute(int argc, char** argv) {
   chart->add_option("-o,--output", to, "The SVG file (standard output)");
   SimulateOptions simulation;
   const auto* simulated = add_simulate(app, simulation);
+  TopoOptions topo_options;
+  const auto* topo = add_topo(app, topo_options);
   try {
     app.parse(static_cast<int>(arguments.ours.size()), arguments.ours.data());
   } catch (const CLI::ParseError& error) {
@@ -147,6 +179,7 @@ int execute(int argc, char** argv) {
   }
   if (chart->parsed()) return plot(from, to);
   if (simulated->parsed()) return simulate(std::move(simulation));
+  if (topo->parsed()) return show_topology(topo_options);
   if (list->parsed()) return print_settings(markdown);
   const auto left = run->remaining();
   if (!left.empty() && left.front().starts_with('-')) {

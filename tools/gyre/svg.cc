@@ -11,7 +11,7 @@ std::string escaped(std::string_view text) {
       result += "&amp;";
     } else if (c == '<') {
       result += "&lt;";
-    } else {
+    } else if (static_cast<unsigned char>(c) >= 0x20) {
       result += c;
     }
   }
