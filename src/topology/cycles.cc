@@ -49,19 +49,23 @@ std::vector<Set> ends_of_ways(const Arcs& counts) {
   return ends;
 }
 
-// One of `candidates` that leads to `to`, the more likely the more arcs it has; -1 if none does.
+// One of `candidates` that leads to `to`, the more likely the more arcs it has: single arcs are
+// kept for the cycles that find nothing else. -1 if none does.
 int pick(const Arcs& counts, Set candidates, int to, Numbers& numbers) {
+  const auto weight = [&](int node) {
+    const auto arcs = static_cast<std::uint64_t>(std::min<std::int64_t>(counts.at(node, to), 64));
+    return arcs * arcs * arcs;
+  };
   std::uint64_t total = 0;
   for (Set rest = candidates; rest != 0; rest &= rest - 1) {
-    total += static_cast<std::uint64_t>(counts.at(std::countr_zero(rest) + 1, to));
+    total += weight(std::countr_zero(rest) + 1);
   }
   if (total == 0) return -1;
   std::uint64_t left = numbers.below(total);
   for (Set rest = candidates; rest != 0; rest &= rest - 1) {
     const int node = std::countr_zero(rest) + 1;
-    const auto count = static_cast<std::uint64_t>(counts.at(node, to));
-    if (left < count) return node;
-    left -= count;
+    if (left < weight(node)) return node;
+    left -= weight(node);
   }
   return -1;
 }
@@ -103,10 +107,26 @@ Cycle reversed(const Cycle& cycle) {
   return turned;
 }
 
+// A cycle comes to a node and leaves it by two others, of which only one can be a given neighbour:
+// so each takes one arc at least of those between the node and its other neighbours.
+std::int64_t most_past(const Arcs& counts, int node, int neighbour) {
+  std::int64_t arcs = 0;
+  for (int other = 0; other < counts.nodes(); ++other) {
+    if (other != node && other != neighbour)
+      arcs += counts.at(node, other) + counts.at(other, node);
+  }
+  return arcs;
+}
+
 // Each cycle leaves every set of nodes at least once, so there are no more than a set has arcs.
 int most_possible(const Arcs& counts, int most) {
   const int nodes = counts.nodes();
   std::int64_t least = most;
+  for (int node = 0; nodes > 2 && node < nodes; ++node) {
+    for (int neighbour = 0; neighbour < nodes; ++neighbour) {
+      if (neighbour != node) least = std::min(least, most_past(counts, node, neighbour));
+    }
+  }
   const Set all = (Set{1} << nodes) - 1;
   for (Set set = 1; set < all; ++set) {
     std::int64_t leaving = 0;
@@ -224,14 +244,21 @@ DisjointCycles disjoint_cycles(const Arcs& counts, int most, Budget budget) {
   if (counts.nodes() < 2 || counts.nodes() > kMostExact) return best;
   const int bound = most_possible(counts, most);
   Numbers numbers;
-  for (bool in_pairs = true; std::ssize(best.cycles) < bound && budget.steps > 0;
-       in_pairs = !in_pairs) {
+  // Tries in small graphs are cheap and soon repeat each other.
+  constexpr int kPatience = 3000;
+  int since_better = 0;
+  bool in_pairs = true;
+  while (std::ssize(best.cycles) < bound && budget.steps > 0 && ++since_better < kPatience) {
     auto cycles = take_cycles(counts, bound, in_pairs, numbers, budget);
     if (cycles.empty()) {
       best.best = true;  // there is no cycle at all: the search for one is exact
       return best;
     }
-    if (cycles.size() > best.cycles.size()) best.cycles = std::move(cycles);
+    if (cycles.size() > best.cycles.size()) {
+      best.cycles = std::move(cycles);
+      since_better = 0;
+    }
+    in_pairs = !in_pairs;
   }
   best.best = std::ssize(best.cycles) >= bound;
   return best;
