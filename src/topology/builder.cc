@@ -67,9 +67,11 @@ void TopologyBuilder::number_nodes() {
     return std::tie(nodes_[a].host, nodes_[a].kind, nodes_[a].pci.bus) <
            std::tie(nodes_[b].host, nodes_[b].kind, nodes_[b].pci.bus);
   });
-  for (const NodeId id : nameless) {
-    Node& node = nodes_[id];
-    int index = 0;
+  int index = 0;
+  for (std::size_t i = 0; i < nameless.size(); ++i) {
+    Node& node = nodes_[nameless[i]];
+    const Node& before = nodes_[nameless[i == 0 ? 0 : i - 1]];
+    if (before.host != node.host || before.kind != node.kind) index = 0;
     while (!taken.emplace(node.host, node.kind, index).second) ++index;
     node.index = index;
   }
@@ -136,7 +138,7 @@ void TopologyBuilder::connect_switches() {
   std::vector<NodeId> group(nodes_.size());
   std::iota(group.begin(), group.end(), NodeId{0});
   const auto leader = [&](NodeId id) {
-    while (group[id] != id) id = group[id];
+    while (group[id] != id) id = group[id] = group[group[id]];
     return id;
   };
   const auto is_switch = [&](NodeId id) { return nodes_[id].kind == NodeKind::nvswitch; };

@@ -50,6 +50,11 @@ class Reader {
       : builder_(builder), host_(host), nodes_(std::move(nodes)) {}
 
   void run() {
+    // On a host of both vendors, AMD's are numbered after NVIDIA's.
+    for (const NodeId id : builder_.of(host_, NodeKind::gpu)) {
+      const Node& node = builder_.node(id);
+      if (node.pci.vendor == "0x10de") gpus_ = std::max(gpus_, node.index + 1);
+    }
     std::set<std::int64_t> numbers;
     for (const std::string& name : names_in(nodes_)) {
       if (const auto number = parse_integer(name)) numbers.insert(*number);

@@ -20,6 +20,8 @@ namespace {
 
 // A machine's file has some kilobytes; a rack's, some hundred.
 constexpr XmlLimits kLimits{.bytes = 16 << 20, .elements = 200'000, .depth = 48};
+// Each is joined to each.
+constexpr int kMostCpus = 256;
 constexpr std::string_view kNvswitch = "0x068000", kIbmProcessor = "0x068001";
 
 std::string text_of(const XmlElement& element, std::string_view key) {
@@ -131,8 +133,11 @@ class Reader {
     cpu.vendor = text_of(element, "vendor");
     node.index = cpu.numa;
     node.name = fmt::format("NUMA{}", cpu.numa < 0 ? "?" : std::to_string(cpu.numa));
-    if (builder_.find_cpu(node.host, cpu.numa) != kNoNode) {
+    if (!cpus_.emplace(node.host, cpu.numa).second) {
       return wrong(element, fmt::format("a second <cpu> with numaid=\"{}\" on one host", cpu.numa));
+    }
+    if (++cpu_count_[node.host] > kMostCpus) {
+      return wrong(element, fmt::format("more than {} <cpu> on one host", kMostCpus));
     }
     const std::uint32_t host = node.host;
     // What hangs off no known NUMA node has no known way to anything else.
@@ -370,7 +375,8 @@ class Reader {
   TopologyBuilder builder_;
   std::map<std::string, std::uint32_t> hosts_;
   std::map<std::pair<std::uint32_t, std::string>, NodeId> devices_;
-  std::set<std::pair<std::uint32_t, int>> gpus_;
+  std::set<std::pair<std::uint32_t, int>> gpus_, cpus_;
+  std::map<std::uint32_t, int> cpu_count_;
   std::vector<Pending> pending_;
 };
 

@@ -109,6 +109,18 @@ TEST_F(Sysfs, KfdNamesGpusAndTheirLinks) {
   EXPECT_EQ(label_of(shortest_path(topology, gpus[0], gpus[2])), "?");
 }
 
+TEST_F(Sysfs, BothVendorsAreNumberedTogether) {
+  add_nvidia(builder_, host_, {{"0000:1b:00.0", "NVIDIA L4", 0, 89, {}}});
+  write_kfd_gpu(1, 0x0c);
+  add_kfd(builder_, host_, sys_);
+  const Topology topology = std::move(builder_).build();
+  const auto gpus = topology.of(0, NodeKind::gpu);
+  ASSERT_EQ(gpus.size(), 2U);
+  EXPECT_EQ(topology.node(gpus[0]).name, "GPU0");
+  EXPECT_EQ(topology.node(gpus[0]).pci.vendor, "0x10de");
+  EXPECT_EQ(topology.node(gpus[1]).name, "GPU1");
+}
+
 TEST_F(Sysfs, KfdOfGarbageIsNothing) {
   write("class/kfd/kfd/topology/nodes/x/properties", "simd_count 5");
   write("class/kfd/kfd/topology/nodes/0/properties", "simd_count\n\n\xff nonsense -1 7 simd_count");

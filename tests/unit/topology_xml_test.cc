@@ -148,6 +148,9 @@ TEST(NcclXml, BadFilesAreRefusedByFileLineAndRemedy) {
                     "bad.xml:2: ", "second <cpu>");
   expect_file_error("<system><cpu numaid=\"0\">\n<pci busid=\"q\"/></cpu></system>",
                     "bad.xml:2: ", "write it as 0000:c1:00.0");
+  std::string many = "<system>\n";
+  for (int i = 0; i < 300; ++i) many += "<cpu numaid=\"" + std::to_string(i) + "\"/>";
+  expect_file_error(many + "</system>", "bad.xml:2: ", "more than 256");
   const std::string gpu = "<pci busid=\"0:1:0.0\" class=\"0x030200\"><gpu dev=\"0\"/></pci>\n";
   expect_file_error("<system><cpu numaid=\"0\">" + gpu + gpu + "</cpu></system>",
                     "bad.xml:2: ", "second GPU");
