@@ -197,7 +197,8 @@ std::string heading_of(const Topology& topology) {
       fmt::format("{} host{}, {} GPUs, {} network interfaces", topology.hosts().size(),
                   topology.hosts().size() == 1 ? "" : "s", gpus, nics);
   if (!topology.net_switches().empty()) {
-    text += fmt::format(", a network of {} switches", topology.net_switches().size());
+    const std::size_t count = topology.net_switches().size();
+    text += fmt::format(", a network of {} switch{}", count, count == 1 ? "" : "es");
   }
   if (topology.hosts().size() > kMostDrawn) text += fmt::format("; the first {} hosts", kMostDrawn);
   return text;

@@ -168,7 +168,8 @@ std::string node_detail(const Topology& topology, NodeId id) {
   if (node.nic() != nullptr) return nic_detail(node);
   for (const Link& link : topology.links(id)) {
     if (link.to == node.parent && link.kind == LinkKind::pcie) {
-      return "bridge, PCIe " + bandwidth_text(link.bandwidth);
+      return (node.kind == NodeKind::bridge ? "bridge, PCIe " : "PCIe ") +
+             bandwidth_text(link.bandwidth);
     }
   }
   return {};
