@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 
 namespace gyre {
 namespace {
@@ -84,8 +85,8 @@ class Parser {
     return text;
   }
 
-  // One "&...;" at the front of `text`, cut off it; 0 if it is none that is known.
-  static char entity(std::string_view& text) {
+  // One "&...;" at the front of `text`, cut off it; none if it is not known.
+  static std::optional<char> entity(std::string_view& text) {
     constexpr std::array<std::pair<std::string_view, char>, 5> kKnown = {
         {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
     for (const auto& [name, letter] : kKnown) {
@@ -95,11 +96,11 @@ class Parser {
       }
     }
     const std::size_t end = text.find(';');
-    if (!text.starts_with("&#x") || end == std::string_view::npos) return 0;
+    if (!text.starts_with("&#x") || end == std::string_view::npos) return std::nullopt;
     std::uint8_t code = 0;
     const char* last = text.data() + end;
     const auto [stop, error] = std::from_chars(text.data() + 3, last, code, 16);
-    if (error != std::errc() || stop != last || code >= 0x80) return 0;
+    if (error != std::errc() || stop != last || code >= 0x80) return std::nullopt;
     text.remove_prefix(end + 1);
     return static_cast<char>(code);
   }
@@ -115,9 +116,9 @@ class Parser {
     while (!raw.empty()) {
       if (raw.front() == '<') return wrong("a value with a \"<\": its closing quote is missing");
       if (raw.front() == '&') {
-        const char letter = entity(raw);
-        if (letter == 0) return wrong("an unknown \"&...;\"; write &amp; for &");
-        text += letter;
+        const auto letter = entity(raw);
+        if (!letter) return wrong("an unknown \"&...;\"; write &amp; for &");
+        text += *letter;
       } else {
         text += raw.front();
         raw.remove_prefix(1);

@@ -15,12 +15,13 @@ namespace {
 
 TEST(Xml, ReadsElementsAttributesAndEntities) {
   const auto root = parse_xml(
-      "<?xml version=\"1.0\"?>\n<!-- <a> -->\n<a x='1' y=\"&lt;&#x41;&amp;\">"
+      "<?xml version=\"1.0\"?>\n<!-- <a> -->\n<a x='1' y=\"&lt;&#x41;&amp;&#x0;\">"
       "\n  text\n  <b/>\n  <c k = \"v\"></c>\n</a>\n",
       "f");
   ASSERT_TRUE(root) << root.error().text;
   EXPECT_EQ(root->name, "a");
-  EXPECT_EQ(*root->attribute("y"), "<A&");
+  EXPECT_EQ(*root->attribute("y"), std::string("<A&\0", 4));
+  EXPECT_EQ(xml_escaped(*root->attribute("y")), "&lt;A&amp;&#x0;");
   EXPECT_EQ(root->attribute("z"), nullptr);
   ASSERT_EQ(root->children.size(), 2U);
   EXPECT_EQ(root->children[1].line, 6);

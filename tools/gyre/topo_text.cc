@@ -303,6 +303,10 @@ std::string topo_text(const Topology& topology, const Orders& orders) {
   std::string text = topo_tree(topology) + '\n' + topo_matrix(topology) + '\n' +
                      topo_transports(topology) + '\n' + topo_orders(topology, orders);
   for (const std::string& remark : topology.remarks()) text += fmt::format("note: {}\n", remark);
+  // Names come from files: nothing in them may steer a terminal.
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f); }, '?');
   return text;
 }
 
