@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <random>
@@ -12,6 +13,7 @@
 #include "tests/unit/topology_files.hpp"
 #include "tests/unit/topology_machines.hpp"
 #include "topology/direct.hpp"
+#include "topology/discover.hpp"
 #include "topology/paths.hpp"
 #include "topology/rings.hpp"
 #include "topology/synthetic.hpp"
@@ -19,6 +21,8 @@
 
 namespace gyre {
 namespace {
+
+std::filesystem::path topology_folder() { return GYRE_TOPOLOGIES; }
 
 using Matrix = std::vector<std::vector<int>>;
 
@@ -247,8 +251,8 @@ int fewest_far(const Topology& topology, PathKind kind) {
 }
 
 TEST(RealMachines, EveryRingIsDirectWhereOneCanBe) {
-  if (const std::string why = no_topology_files(); !why.empty()) GTEST_SKIP() << why;
-  for (const auto& file : topology_files("nccl")) {
+  if (const std::string why = no_topology_files(GYRE_TOPOLOGIES); !why.empty()) GTEST_SKIP() << why;
+  for (const auto& file : topology_files(topology_folder() / "nccl")) {
     const auto topology = load_topology(file);
     ASSERT_TRUE(topology) << topology.error().text;
     const std::string what = file.filename().string();
@@ -278,7 +282,7 @@ TEST(RealMachines, EveryRingIsDirectWhereOneCanBe) {
 }
 
 TEST(RealMachines, Dgx2ReachesAllThroughItsSwitches) {
-  if (const std::string why = no_topology_files(); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = no_topology_files(GYRE_TOPOLOGIES); !why.empty()) GTEST_SKIP() << why;
   const auto topology = load_topology(topology_folder() / "hwloc/nvidiaDGX2.xml");
   ASSERT_TRUE(topology) << topology.error().text;
   const auto gpus = topology->of(0, NodeKind::gpu);
@@ -302,7 +306,7 @@ TEST(RealMachines, Dgx2ReachesAllThroughItsSwitches) {
 }
 
 TEST(RealMachines, HwlocFilesWithFewerGpus) {
-  if (const std::string why = no_topology_files(); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = no_topology_files(GYRE_TOPOLOGIES); !why.empty()) GTEST_SKIP() << why;
   const auto power = load_topology(topology_folder() / "hwloc/power8gpudistances.xml");
   ASSERT_TRUE(power) << power.error().text;
   const auto gpus = power->of(0, NodeKind::gpu);
