@@ -64,17 +64,26 @@ void note_direct_rdma(TopologyBuilder& builder, std::uint32_t host,
   }
 }
 
+// A rank runs somewhere, whatever hwloc sees.
+void add_unknown_cpu(TopologyBuilder& builder, std::uint32_t host) {
+  Node node;
+  node.host = host;
+  node.facts = CpuFacts{};
+  builder.add(std::move(node));
+}
+
 }  // namespace
 
 Result<Topology> discover_topology(const DiscoverOptions& options) {
   TopologyBuilder builder;
   const std::uint32_t host = builder.add_host(own_name());
   if (options.hwloc_xml.empty()) {
-    GYRE_TRY(add_hwloc(builder, host));
+    if (const auto seen = add_hwloc(builder, host); !seen) builder.remark(seen.error().text);
   } else {
     GYRE_TRY_ASSIGN(const std::string text, read_file(options.hwloc_xml));
     GYRE_TRY(add_hwloc_xml(builder, host, text, options.hwloc_xml.string()));
   }
+  if (builder.of(host, NodeKind::cpu).empty()) add_unknown_cpu(builder, host);
   if (options.ask_drivers) add_nvidia(builder, host, ask_nvidia_driver());
   add_kfd(builder, host, options.sys);
   add_interfaces(builder, host, options.sys);

@@ -230,6 +230,7 @@ RingSet mixed_rings(const Topology& topology, std::span<const NodeId> devices, c
     }
     if (taken == 0) break;
   }
+  for (Ring& ring : set.rings) ring.direct = least == 0;
   share_links(topology, set.rings, arcs, devices);
   set.best = devices.size() <= static_cast<std::size_t>(kMostExact);
   set.bandwidth = sum_of(set.rings);
