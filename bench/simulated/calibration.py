@@ -14,7 +14,6 @@ as no model of a link predicts what the scheduler does. Everything else is predi
 """
 
 import math
-import statistics
 from dataclasses import dataclass, field
 
 from compare.measure import measure
@@ -55,7 +54,7 @@ def per_byte(times, base):
 
 
 class Measuring:
-    """Medians of several rounds, as a machine has moods."""
+    """The least of several rounds: whatever else runs on the machine only adds."""
 
     def __init__(self, build, rounds, seconds):
         self.build, self.rounds, self.seconds = build, rounds, seconds
@@ -67,7 +66,7 @@ class Measuring:
             measure(series, self.build, collective, sizes, self.seconds)
             for _ in range(self.rounds)
         ]
-        return {size: statistics.median(r[size] for r in rounds) * 1e-6 for size in sizes}
+        return {size: min(r[size] for r in rounds) * 1e-6 for size in sizes}
 
 
 def calibrate(measuring, path, worlds, sizes):
