@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <map>
 #include <set>
 #include <string>
@@ -89,18 +89,18 @@ TEST(Orders, MixedClustersAndOddCounts) {
 TEST(Orders, TenThousandRanksAreQuick) {
   for (const char* name :
        {"1250xdgx-h100:rail", "1250xmi300x:fat-tree", "600xdgx-h100+650xmi300x:rail"}) {
-    const auto start = std::chrono::steady_clock::now();
+    // Of the processor, not of the clock: others may run here.
+    const std::clock_t start = std::clock();
     Topology topology;
     const Orders orders = orders_of(name, topology);
-    const auto spent = std::chrono::steady_clock::now() - start;
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     EXPECT_EQ(topology.devices().size(), 10000U);
     EXPECT_EQ(orders.rings.size(), 8U);
     for (const Ring& ring : orders.rings) EXPECT_EQ(ring.order.size(), 10000U);
     EXPECT_LE(orders.trees.front().depth, 2 * 11 + 2 * 4 + 8);
-    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(spent).count();
-    RecordProperty(name, std::to_string(milliseconds) + " ms");
-    // It takes a tenth of that; a search per host would take minutes.
-    EXPECT_LT(milliseconds, 20'000) << name;
+    RecordProperty(name, std::to_string(seconds) + " s");
+    // It takes a hundredth of that; a search per host would take minutes.
+    EXPECT_LT(seconds, 20) << name;
   }
 }
 
