@@ -9,7 +9,7 @@
 
 #include "topology/link_facts.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 std::uint32_t TopologyBuilder::add_host(std::string name) {
   hosts_.push_back(std::move(name));
@@ -202,4 +202,4 @@ Topology TopologyBuilder::build() && {
   return made;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

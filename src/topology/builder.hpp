@@ -7,7 +7,7 @@
 
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 class TopologyBuilder {
  public:
@@ -47,4 +47,4 @@ class TopologyBuilder {
   std::vector<std::string> remarks_;
 };
 
-}  // namespace gyre
+}  // namespace gyre::topo

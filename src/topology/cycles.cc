@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 using Set = std::uint32_t;
@@ -284,4 +284,4 @@ Cycle cheapest_way(const Arcs& costs, int from, int to) {
   return order;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace gyre {
+namespace gyre::topo {
 
 // How many parallel arcs lead from each node to each other one; or what going there costs.
 class Arcs {
@@ -52,4 +52,4 @@ Cycle cheapest_cycle(const Arcs& costs);
 // The way of least cost from one node to another one over all others; exact as above.
 Cycle cheapest_way(const Arcs& costs, int from, int to);
 
-}  // namespace gyre
+}  // namespace gyre::topo

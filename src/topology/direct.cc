@@ -1,6 +1,6 @@
 #include "topology/direct.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 bool is_switch_link(const Topology& topology, const Link& link) {
@@ -37,4 +37,4 @@ std::optional<DirectLink> direct_link(const Topology& topology, NodeId a, NodeId
   return from->count <= to->count ? from : to;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

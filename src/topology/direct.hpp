@@ -8,7 +8,7 @@
 
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct DirectLink {
   LinkKind kind = LinkKind::nvlink;
@@ -22,4 +22,4 @@ std::optional<DirectLink> direct_link(const Topology& topology, NodeId a, NodeId
 // The links of a GPU that end at NVSwitches, bonded; none if it has none.
 std::optional<DirectLink> switch_ports(const Topology& topology, NodeId gpu);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -17,7 +17,7 @@
 #include "topology/nvidia.hpp"
 #include "topology/sysfs.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 std::string own_name() {
@@ -118,4 +118,4 @@ Result<Topology> topology_by_settings(const Settings& settings) {
   return topology;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

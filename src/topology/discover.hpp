@@ -8,7 +8,7 @@
 #include "base/status.hpp"
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct DiscoverOptions {
   std::filesystem::path sys = "/sys";  // or a copy of it
@@ -31,4 +31,4 @@ Result<void> dump_topology(const Topology& topology, const std::filesystem::path
 // NCCL_TOPO_DUMP_FILE if that is set.
 Result<Topology> topology_by_settings(const Settings& settings);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -15,7 +15,7 @@
 #include "topology/pci_address.hpp"
 #include "topology/sysfs.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 using Properties = std::map<std::string, std::int64_t, std::less<>>;
@@ -145,4 +145,4 @@ void add_kfd(TopologyBuilder& builder, std::uint32_t host, const std::filesystem
   Reader(builder, host, sys / "class/kfd/kfd/topology/nodes").run();
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -5,9 +5,9 @@
 
 #include "topology/builder.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // `sys` is /sys, or a copy of it. Adds nothing where the driver is not there.
 void add_kfd(TopologyBuilder& builder, std::uint32_t host, const std::filesystem::path& sys);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -11,7 +11,7 @@
 #include "base/parse_value.hpp"
 #include "topology/sysfs.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ void add_interfaces(TopologyBuilder& builder, std::uint32_t host, const fs::path
   Reader(builder, host, sys).run();
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

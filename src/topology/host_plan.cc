@@ -11,7 +11,7 @@
 #include "topology/orders.hpp"
 #include "topology/paths.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 constexpr std::array kHostKinds = {NodeKind::cpu, NodeKind::bridge, NodeKind::gpu,
@@ -132,4 +132,4 @@ std::string shape_of(const Topology& topology, std::uint32_t host) {
   return text;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -11,7 +11,7 @@
 #include "topology/topology.hpp"
 #include "topology/trees.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct HostPlan {
   std::vector<Cycle> rings;    // positions of devices
@@ -30,4 +30,4 @@ HostPlan plan_host(const Topology& topology, std::uint32_t host, const RingOptio
 // Equal for hosts whose nodes and links are equal but for names.
 std::string shape_of(const Topology& topology, std::uint32_t host);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -16,7 +16,7 @@
 #include "topology/link_facts.hpp"
 #include "topology/pci_address.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 struct Destroy {
@@ -335,4 +335,4 @@ Result<Topology> read_hwloc_xml(std::string_view text, std::string_view file) {
   return std::move(builder).build();
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

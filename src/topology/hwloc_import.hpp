@@ -6,7 +6,7 @@
 #include "base/status.hpp"
 #include "topology/builder.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // Adds what hwloc sees of this machine to a host. What a virtual machine or container hides is not
 // there; that is no error.
@@ -19,4 +19,4 @@ Result<void> add_hwloc_xml(TopologyBuilder& builder, std::uint32_t host, std::st
 // The topology that `lstopo file.xml` wrote, with NVLink and xGMI if its distances are there.
 Result<Topology> read_hwloc_xml(std::string_view text, std::string_view file);
 
-}  // namespace gyre
+}  // namespace gyre::topo

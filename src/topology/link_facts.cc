@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-namespace gyre {
+namespace gyre::topo {
 
 Figure nvlink_bandwidth(int compute) {
   switch (compute) {
@@ -91,4 +91,4 @@ Figure nominal_latency(LinkKind kind) {
   return {};
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

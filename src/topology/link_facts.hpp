@@ -6,7 +6,7 @@
 
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // GB/s of one NVLink in one direction, by 10 x major + minor of the compute capability.
 Figure nvlink_bandwidth(int compute);
@@ -25,4 +25,4 @@ Figure socket_bandwidth(const CpuFacts& cpu);
 // Microseconds of one hop, as the vendor libraries' tuning assumes them; none for networks.
 Figure nominal_latency(LinkKind kind);
 
-}  // namespace gyre
+}  // namespace gyre::topo

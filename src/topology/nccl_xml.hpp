@@ -7,7 +7,7 @@
 #include "base/status.hpp"
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // Whether `text` looks like such a file rather than hwloc's.
 bool is_nccl_xml(std::string_view text);
@@ -20,4 +20,4 @@ Result<Topology> read_nccl_xml(std::string_view text, std::string_view file);
 // same topology (without switches between hosts, which the format cannot say).
 std::string write_nccl_xml(const Topology& topology);
 
-}  // namespace gyre
+}  // namespace gyre::topo

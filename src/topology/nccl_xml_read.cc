@@ -15,7 +15,7 @@
 #include "topology/pci_address.hpp"
 #include "topology/xml.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 // A machine's file has some kilobytes; a rack's, some hundred.
@@ -392,4 +392,4 @@ Result<Topology> read_nccl_xml(std::string_view text, std::string_view file) {
   return Reader(file).read(root);
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -9,7 +9,7 @@
 #include "topology/nccl_xml.hpp"
 #include "topology/xml.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 constexpr const char* kNowhere = "0000:00:00.0";
@@ -213,4 +213,4 @@ class Writer {
 
 std::string write_nccl_xml(const Topology& topology) { return Writer(topology).text(); }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -7,7 +7,7 @@
 
 #include "topology/builder.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct NvlinkPort {
   enum class End : std::uint8_t { gpu, processor, nvswitch, unknown };
@@ -29,4 +29,4 @@ std::vector<NvidiaGpu> ask_nvidia_driver();
 // machines, containers) is added with no known way to the rest.
 void add_nvidia(TopologyBuilder& builder, std::uint32_t host, const std::vector<NvidiaGpu>& gpus);
 
-}  // namespace gyre
+}  // namespace gyre::topo

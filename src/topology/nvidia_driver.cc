@@ -7,7 +7,7 @@
 #include "topology/nvidia.hpp"
 #include "topology/pci_address.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 // A library that stays: drivers do not survive being unloaded.
@@ -143,4 +143,4 @@ std::vector<NvidiaGpu> ask_nvidia_driver() {
   return gpus;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

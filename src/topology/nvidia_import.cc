@@ -6,7 +6,7 @@
 #include "topology/link_facts.hpp"
 #include "topology/nvidia.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 // Ports that end at the same thing.
@@ -75,4 +75,4 @@ void add_nvidia(TopologyBuilder& builder, std::uint32_t host, const std::vector<
   }
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -9,7 +9,7 @@
 
 #include "topology/host_plan.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 using Plans = std::vector<std::shared_ptr<const HostPlan>>;
@@ -251,4 +251,4 @@ Orders find_orders(const Topology& topology, const RingOptions& options) {
   return orders;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

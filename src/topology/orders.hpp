@@ -9,7 +9,7 @@
 #include "topology/topology.hpp"
 #include "topology/trees.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct Orders {
   std::vector<Ring> rings;
@@ -29,4 +29,4 @@ Orders find_orders(const Topology& topology, const RingOptions& options = {});
 // none much slower than the fastest. The position is the rail, unless the interfaces name theirs.
 std::vector<NodeId> rails_of(const Topology& topology, std::uint32_t host);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -12,7 +12,7 @@
 
 #include "topology/direct.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 // How far a single step leads: the rank of the best path that may contain it.
@@ -256,4 +256,4 @@ std::vector<NicDistance> nearest_nics(const Topology& topology, NodeId device) {
   return nics;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

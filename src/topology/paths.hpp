@@ -7,7 +7,7 @@
 
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // From near to far, as the vendor libraries rank them.
 enum class PathKind : std::uint8_t {
@@ -56,4 +56,4 @@ struct NicDistance {
 // one for each device, so that devices spread over them.
 std::vector<NicDistance> nearest_nics(const Topology& topology, NodeId device);
 
-}  // namespace gyre
+}  // namespace gyre::topo

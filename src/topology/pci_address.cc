@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 std::optional<std::uint32_t> hex(std::string_view text, std::uint32_t most) {
@@ -43,4 +43,4 @@ std::string pci_address(std::uint32_t domain, std::uint32_t bus, std::uint32_t d
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", domain, bus, device, function);
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

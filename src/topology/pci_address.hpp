@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace gyre {
+namespace gyre::topo {
 
 // "domain:bus:device.function" in lower case, the domain of at least four digits; empty if `text`
 // is no such place. Without a domain, it is 0.
@@ -13,4 +13,4 @@ std::string pci_address(std::string_view text);
 std::string pci_address(std::uint32_t domain, std::uint32_t bus, std::uint32_t device,
                         std::uint32_t function);
 
-}  // namespace gyre
+}  // namespace gyre::topo

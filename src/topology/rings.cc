@@ -11,7 +11,7 @@
 #include "topology/direct.hpp"
 #include "topology/paths.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 std::int64_t cost_of(PathKind kind) {
@@ -267,4 +267,4 @@ RingSet find_rings(const Topology& topology, std::span<const NodeId> devices,
   return direct.rings.empty() ? mixed_rings(topology, devices, arcs, options) : direct;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -8,7 +8,7 @@
 #include "topology/cycles.hpp"
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct Ring {
   std::vector<NodeId> order;
@@ -43,4 +43,4 @@ Arcs direct_arcs(const Topology& topology, std::span<const NodeId> devices);
 // once costs more than any number of steps within it. Among few devices only (kMostExact).
 Arcs distances(const Topology& topology, std::span<const NodeId> devices, const Arcs& arcs);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -10,7 +10,7 @@
 #include "topology/builder.hpp"
 #include "topology/synthetic_host.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 constexpr std::int64_t kMostHosts = 4096;
@@ -172,4 +172,4 @@ Result<Topology> synthetic_topology(std::string_view text) {
   return std::move(builder).build();
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -8,7 +8,7 @@
 #include "base/status.hpp"
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct SyntheticModel {
   std::string_view name, what;
@@ -20,4 +20,4 @@ std::vector<SyntheticModel> synthetic_models();
 // otherwise.
 Result<Topology> synthetic_topology(std::string_view text);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -8,7 +8,7 @@
 #include "topology/link_facts.hpp"
 #include "topology/pci_address.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 constexpr double kGen3 = 8, kGen4 = 16, kGen5 = 32;  // GT/s
@@ -228,4 +228,4 @@ std::vector<HostModel> host_models() {
           {"cpu", "2 sockets without GPUs, 2 interfaces", add_cpu}};
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -6,7 +6,7 @@
 
 #include "topology/builder.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct HostModel {
   std::string_view name, what;
@@ -15,4 +15,4 @@ struct HostModel {
 
 std::vector<HostModel> host_models();
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -7,7 +7,7 @@
 #include "base/parse_value.hpp"
 #include "topology/pci_address.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 std::optional<std::string> read_text(const std::filesystem::path& file) {
   constexpr std::size_t kMost = 16 << 10;
@@ -52,4 +52,4 @@ std::string pci_place_of(const std::filesystem::path& link) {
   return place;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace gyre {
+namespace gyre::topo {
 
 // A file's text without its final newline; at most some kilobytes.
 std::optional<std::string> read_text(const std::filesystem::path& file);
@@ -19,4 +19,4 @@ bool is_there(const std::filesystem::path& path);
 // The PCI place of a device: the last one on the path that a link leads to. Empty if there is none.
 std::string pci_place_of(const std::filesystem::path& link);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -1,6 +1,6 @@
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 std::string_view name_of(NodeKind kind) {
   switch (kind) {
@@ -58,4 +58,4 @@ std::vector<NodeId> Topology::devices() const {
   return all;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace gyre {
+namespace gyre::topo {
 
 using NodeId = std::uint32_t;
 constexpr NodeId kNoNode = ~NodeId{0};
@@ -128,4 +128,4 @@ class Topology {
   std::vector<std::string> remarks_;
 };
 
-}  // namespace gyre
+}  // namespace gyre::topo

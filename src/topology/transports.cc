@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 std::string_view vendor_of(const Node& node) {
@@ -96,4 +96,4 @@ std::vector<TransportVerdict> transports_between(const Topology& topology, NodeI
           net_verdict(topology, a, b, rules, true), net_verdict(topology, a, b, rules, false)};
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -8,7 +8,7 @@
 #include "topology/paths.hpp"
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct TransportVerdict {
   std::string_view name;  // "p2p", "shm", "verbs", "socket"
@@ -28,4 +28,4 @@ struct TransportRules {
 std::vector<TransportVerdict> transports_between(const Topology& topology, NodeId a, NodeId b,
                                                  const TransportRules& rules = {});
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -7,7 +7,7 @@
 #include "topology/direct.hpp"
 #include "topology/paths.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 // Fills in the figures that follow from nodes and parents.
@@ -118,4 +118,4 @@ std::vector<Tree> find_trees(const Topology& topology, std::span<const NodeId> d
   return trees;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

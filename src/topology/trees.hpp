@@ -9,7 +9,7 @@
 #include "topology/rings.hpp"
 #include "topology/topology.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // parent[i] of the nodes 0 to n - 1; -1 for the root.
 using Parents = std::vector<int>;
@@ -39,4 +39,4 @@ std::vector<Tree> find_trees(const Topology& topology, std::span<const NodeId> d
 Parents rooted_at(const Parents& parents, int root);
 int depth_of(const Parents& parents);
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -238,4 +238,4 @@ std::string xml_escaped(std::string_view text) {
   return escaped;
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -10,7 +10,7 @@
 
 #include "base/status.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 struct XmlElement {
   std::string name;
@@ -37,4 +37,4 @@ Result<XmlElement> parse_xml(std::string_view text, std::string_view file,
 // `text` with &, <, >, " and control bytes replaced, to stand between double quotes.
 std::string xml_escaped(std::string_view text);
 
-}  // namespace gyre
+}  // namespace gyre::topo

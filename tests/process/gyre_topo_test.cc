@@ -14,10 +14,12 @@
 #include "topology/xml.hpp"
 
 namespace gyre::tools {
+
+using namespace topo;  // NOLINT(google-build-using-namespace): it speaks of machines throughout
 namespace {
 
 std::string text_of(const TopoOptions& options) {
-  const auto text = topo(options);
+  const auto text = topo_command(options);
   EXPECT_TRUE(text) << text.error().text;
   return text ? *text : "";
 }
@@ -104,13 +106,13 @@ TEST(TopoDrawing, IsWellFormedForEveryMachine) {
 }
 
 TEST(Topo, ErrorsNameFileAndRemedy) {
-  const auto missing = topo({.file = "/nowhere/topo.xml"});
+  const auto missing = topo_command({.file = "/nowhere/topo.xml"});
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().text.find("/nowhere/topo.xml"), std::string::npos);
-  const auto unknown = topo({.synthetic = "cray"});
+  const auto unknown = topo_command({.synthetic = "cray"});
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().text.find("dgx-h100"), std::string::npos);
-  const auto nowhere = topo({.synthetic = "cpu", .svg = "/nowhere/a.svg"});
+  const auto nowhere = topo_command({.synthetic = "cpu", .svg = "/nowhere/a.svg"});
   ASSERT_FALSE(nowhere);
   EXPECT_NE(nowhere.error().text.find("/nowhere/a.svg"), std::string::npos);
 }

@@ -15,7 +15,7 @@
 #include "topology/paths.hpp"
 #include "topology/synthetic.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 namespace fs = std::filesystem;
@@ -274,4 +274,4 @@ TEST(Discover, SettingsNameAFileAndADump) {
 }
 
 }  // namespace
-}  // namespace gyre
+}  // namespace gyre::topo

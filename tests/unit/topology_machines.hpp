@@ -5,7 +5,7 @@
 
 #include "topology/builder.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // GPUs on one socket each of two (the first half on the first), joined by `links`: {a, b, count}.
 struct TestLink {
@@ -42,4 +42,4 @@ inline Topology test_machine(int gpus, const std::vector<TestLink>& links) {
   return std::move(builder).build();
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -11,7 +11,7 @@
 #include "topology/paths.hpp"
 #include "topology/synthetic.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 Orders orders_of(std::string_view name, Topology& topology) {
@@ -125,4 +125,4 @@ TEST(Synthetic, EveryPairOfAClusterIsJoined) {
 }
 
 }  // namespace
-}  // namespace gyre
+}  // namespace gyre::topo

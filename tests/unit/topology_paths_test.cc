@@ -10,7 +10,7 @@
 #include "topology/synthetic.hpp"
 #include "topology/transports.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 Topology synthetic(std::string_view name) {
@@ -154,4 +154,4 @@ TEST(Transports, MixedVendorsAndHostsWithoutNetwork) {
 }
 
 }  // namespace
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -19,7 +19,7 @@
 #include "topology/synthetic.hpp"
 #include "topology/trees.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 std::filesystem::path topology_folder() { return GYRE_TOPOLOGIES; }
@@ -360,4 +360,4 @@ TEST(Trees, AnotherRootKeepsTheEdges) {
 }
 
 }  // namespace
-}  // namespace gyre
+}  // namespace gyre::topo

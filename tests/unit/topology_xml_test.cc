@@ -10,7 +10,7 @@
 #include "topology/synthetic.hpp"
 #include "topology/xml.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 TEST(Xml, ReadsElementsAttributesAndEntities) {
@@ -198,4 +198,4 @@ TEST(NcclXml, WhatIsWrittenReadsTheSame) {
 }
 
 }  // namespace
-}  // namespace gyre
+}  // namespace gyre::topo

@@ -88,7 +88,7 @@ class Drawing {
   }
 
   std::string text() const {
-    std::string svg = svg_text(kLeft, kTop - 14, "start", panel_.title, " class=\"title\"");
+    std::string svg = text_at(kLeft, kTop - 14, "start", panel_.title, " class=\"title\"");
     if (y_.high <= 0) return svg;
     svg += grid();
     // Backwards, so that the first line lies on top.
@@ -108,7 +108,7 @@ class Drawing {
     std::string svg;
     for (const double tick : decimal_ticks(y_.low, y_.high)) {
       svg += rule(kLeft, down(tick), kLeft + kWide, down(tick), "grid");
-      svg += svg_text(kLeft - 8, down(tick) + 4, "end", fmt::format("{:g}", tick));
+      svg += text_at(kLeft - 8, down(tick) + 4, "end", fmt::format("{:g}", tick));
     }
     constexpr int kMostTicks = 9;
     for (const double tick : binary_ticks(x_.low, x_.high, kMostTicks)) {
@@ -119,8 +119,8 @@ class Drawing {
     svg += rule(kLeft, kTop + kHigh, kLeft + kWide, kTop + kHigh, "axis");
     svg += text_at(kLeft + kWide / 2, kTop + kHigh + 38, "middle", panel_.x_label);
     const double middle = kTop + kHigh / 2;
-    svg += svg_text(14, middle, "middle", panel_.y_label,
-                    fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", middle));
+    svg += text_at(14, middle, "middle", panel_.y_label,
+                   fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", middle));
     return svg;
   }
 
@@ -151,7 +151,7 @@ std::string legend_text(const Legend& legend, double width) {
     const double y = kHeading + kLegendRow * cell.row;
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}h26\" fill=\"none\" {}/>\n", x, y,
                        legend.style(entry));
-    svg += svg_text(x + 32, y + 4, "start", entry.name);
+    svg += text_at(x + 32, y + 4, "start", entry.name);
     ++index;
   }
   return svg;

@@ -58,7 +58,7 @@ int simulate(SimulateOptions options) {
 }
 
 int show_topology(const TopoOptions& options) {
-  const auto text = topo(options);
+  const auto text = topo_command(options);
   if (text) {
     fmt::print("{}", *text);
     return 0;
@@ -115,7 +115,7 @@ CLI::App* add_topo(CLI::App& app, TopoOptions& options) {
   auto* topo = app.add_subcommand("topo", "Show this machine, its paths, rings and trees");
   std::string models =
       "Synthetic machines: [Nx]MODEL[+...][:rail|:fat-tree], such as 32xdgx-h100\n";
-  for (const SyntheticModel& model : synthetic_models()) {
+  for (const topo::SyntheticModel& model : topo::synthetic_models()) {
     models += fmt::format("  {:<10}{}\n", model.name, model.what);
   }
   topo->footer(models);

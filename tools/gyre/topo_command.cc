@@ -13,6 +13,8 @@
 #include "topology/synthetic.hpp"
 
 namespace gyre::tools {
+
+using namespace topo;  // NOLINT(google-build-using-namespace): it speaks of machines throughout
 namespace {
 
 Result<Topology> find_topology(const TopoOptions& options) {
@@ -24,7 +26,7 @@ Result<Topology> find_topology(const TopoOptions& options) {
 
 }  // namespace
 
-Result<std::string> topo(const TopoOptions& options) {
+Result<std::string> topo_command(const TopoOptions& options) {
   GYRE_TRY_ASSIGN(const Topology topology, find_topology(options));
   const Orders orders = find_orders(topology);
   if (!options.dump.empty()) GYRE_TRY(dump_topology(topology, options.dump));

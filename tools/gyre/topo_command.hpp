@@ -16,6 +16,6 @@ struct TopoOptions {
 };
 
 // What to print. Without a file or name: NCCL_TOPO_FILE's machine, else this one.
-Result<std::string> topo(const TopoOptions& options);
+Result<std::string> topo_command(const TopoOptions& options);
 
 }  // namespace gyre::tools

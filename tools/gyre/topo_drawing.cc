@@ -14,6 +14,8 @@
 #include "topology/direct.hpp"
 
 namespace gyre::tools {
+
+using namespace topo;  // NOLINT(google-build-using-namespace): it speaks of machines throughout
 namespace {
 
 constexpr double kMargin = 20, kTitle = 26, kArcs = 118, kBar = 30, kStem = 34, kLine = 17;
@@ -116,7 +118,7 @@ class HostDrawing {
     const std::string label =
         box.detail.empty() ? box.title : fmt::format("{}, {}", box.title, box.detail);
     svg += text_at(box.x + kPadding, y + box.height - 6, "start", label,
-                    box.kind == Box::Kind::bridge ? " class=\"small\"" : " class=\"name\"");
+                   box.kind == Box::Kind::bridge ? " class=\"small\"" : " class=\"name\"");
     for (const Box& inner : box.inside) svg += drawn(inner);
     return svg;
   }
@@ -141,10 +143,10 @@ class HostDrawing {
     std::string svg = rectangle(0, kTitle, layout_.width, kBar, "nvswitch");
     const DirectLink& ports = switched_.front().second;
     return svg + text_at(layout_.width / 2, kTitle + 19, "middle",
-                          fmt::format("{} NVSwitch{}: {} NVLinks of each GPU, {} together",
-                                      switches, switches == 1 ? "" : "es", ports.count,
-                                      bandwidth_text(ports.bandwidth)),
-                          " class=\"name\"");
+                         fmt::format("{} NVSwitch{}: {} NVLinks of each GPU, {} together", switches,
+                                     switches == 1 ? "" : "es", ports.count,
+                                     bandwidth_text(ports.bandwidth)),
+                         " class=\"name\"");
   }
 
   std::string stem(NodeId gpu, const DirectLink& ports) const {
@@ -172,7 +174,7 @@ class HostDrawing {
         if (link.to != right.node || link.kind != LinkKind::sys) continue;
         svg += text_at((from + right.x) / 2, y - 20, "middle", "SYS", " class=\"small\"");
         svg += text_at((from + right.x) / 2, y - 7, "middle", bandwidth_text(link.bandwidth),
-                        " class=\"small\"");
+                       " class=\"small\"");
       }
     }
     return svg;
@@ -212,8 +214,8 @@ std::string legend(const Styles& styles, double y) {
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}h30\" stroke=\"{}\" stroke-width=\"{:.1f}\"/>\n", x,
                        y - 4, colour_of(style.kind), width_of(style.count));
     svg += text_at(x + 37, y, "start",
-                    fmt::format("{} {}{}: {}", style.count, name_of(style.kind),
-                                style.count == 1 ? "" : "s", bandwidth_text(bandwidth)));
+                   fmt::format("{} {}{}: {}", style.count, name_of(style.kind),
+                               style.count == 1 ? "" : "s", bandwidth_text(bandwidth)));
     x += 190;
   }
   return svg;

@@ -6,6 +6,8 @@
 #include "topology/paths.hpp"
 
 namespace gyre::tools {
+
+using namespace topo;  // NOLINT(google-build-using-namespace): it speaks of machines throughout
 namespace {
 
 using Json = nlohmann::ordered_json;

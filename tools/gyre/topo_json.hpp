@@ -11,6 +11,6 @@ namespace gyre::tools {
 // {"hosts": [...], "nodes": [...], "links": [...], "paths": [...], "orders": {...}, "remarks":
 // [...]}. Figures that are not known are null. "paths" has the pairs of devices of at most
 // kMostInMatrix.
-std::string topo_json(const Topology& topology, const Orders& orders);
+std::string topo_json(const topo::Topology& topology, const topo::Orders& orders);
 
 }  // namespace gyre::tools

@@ -8,6 +8,8 @@
 #include "tools/gyre/topo_text.hpp"
 
 namespace gyre::tools {
+
+using namespace topo;  // NOLINT(google-build-using-namespace): it speaks of machines throughout
 namespace {
 
 using Children = std::map<NodeId, std::vector<NodeId>>;

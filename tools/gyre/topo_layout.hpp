@@ -13,7 +13,7 @@ namespace gyre::tools {
 struct Box {
   enum class Kind { numa, bridge, gpu, nic, lost };
   Kind kind = Kind::bridge;
-  NodeId node = kNoNode;
+  topo::NodeId node = topo::kNoNode;
   double x = 0, y = 0, width = 0, height = 0;  // from the host's own corner
   std::string title, detail;
   std::vector<Box> inside;
@@ -28,7 +28,7 @@ constexpr double kLeafWidth = 92, kLeafHeight = 40, kLabelHeight = 19, kPadding 
 // Between NUMA nodes, where the socket link's figure stands.
 constexpr double kSocketGap = 74;
 
-HostLayout lay_out(const Topology& topology, std::uint32_t host);
+HostLayout lay_out(const topo::Topology& topology, std::uint32_t host);
 
 // Cut to what fits into a width at 12 px.
 std::string fitted(const std::string& text, double width);

@@ -12,6 +12,8 @@
 #include "topology/transports.hpp"
 
 namespace gyre::tools {
+
+using namespace topo;  // NOLINT(google-build-using-namespace): it speaks of machines throughout
 namespace {
 
 using Children = std::vector<std::vector<NodeId>>;
