@@ -41,7 +41,7 @@ struct Settings {
   bool reproducible = false;          // GYRE_REPRODUCIBLE
   bool check = false;                 // GYRE_CHECK
   std::optional<bool> comm_blocking;  // NCCL_COMM_BLOCKING
-  std::int64_t spin_us = 20;          // GYRE_SPIN: microseconds of spinning before sleeping
+  std::int64_t spin_us = 100;         // GYRE_SPIN: about what it costs to sleep and be woken
   std::int64_t nccl_version = 22809;  // GYRE_NCCL_VERSION
   // Planner
   std::string algo;                                  // NCCL_ALGO
