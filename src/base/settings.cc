@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <limits>
 #include <variant>
 #include <vector>
 
