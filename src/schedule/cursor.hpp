@@ -158,21 +158,20 @@ class Cursor {
   constexpr ResolvedStep current() const {
     const Loop& loop = program_->loops[loop_];
     const Step& step = program_->steps[loop.first_step + step_];
-    const Round round = loop.rounds.span == 0 ? Round{} : round_of(loop.rounds, trip_);
     ResolvedStep resolved;
-    resolved.receive = range(step.receive, round);
-    resolved.send = range(step.send, round);
+    resolved.receive = range(step.receive);
+    resolved.send = range(step.send);
     if (step.source.exists()) {
-      resolved.source = chunk(step.source, round);
+      resolved.source = chunk(step.source);
       resolved.source_side = step.source.side;
       resolved.source_stride = step.source.stride;
-      resolved.chunks = step.source.run == Run::fixed ? step.source.count : round.chunks;
+      resolved.chunks = step.source.count;
     }
     if (step.target.exists()) {
-      resolved.target = chunk(step.target, round);
+      resolved.target = chunk(step.target);
       resolved.target_side = step.target.side;
       resolved.target_stride = step.target.stride;
-      resolved.chunks = step.target.run == Run::fixed ? step.target.count : round.chunks;
+      resolved.chunks = step.target.count;
     }
     if (step.offer.exists()) {
       resolved.offer = static_cast<std::int32_t>(
@@ -181,6 +180,7 @@ class Cursor {
     resolved.finish = step.finish;
     resolved.token = step.token;
     resolved.tile = pass_ - loop.lag;
+    if (loop.rounds.span != 0) go_the_distance(loop.rounds, step, resolved);
     return resolved;
   }
 
@@ -224,23 +224,41 @@ class Cursor {
     if (value < 0 || value >= size) value = ((value % size) + size) % size;
     return static_cast<std::uint32_t>(value);
   }
-  constexpr PeerRange range(const Peers& peers, const Round& round) const {
+  constexpr PeerRange range(const Peers& peers) const {
     if (peers.count == 0) return {};
-    std::uint32_t first = advanced(peers.first, peers.advance, program_->world);
-    if (peers.reach != Reach::fixed) first = reached(first, peers.reach, round.distance);
-    return {static_cast<std::uint16_t>(first), peers.count, peers.stride};
+    return {static_cast<std::uint16_t>(advanced(peers.first, peers.advance, program_->world)),
+            peers.count, peers.stride};
+  }
+  constexpr std::int32_t chunk(const Chunk& chunk) const {
+    return static_cast<std::int32_t>(
+        advanced(chunk.index, chunk.advance, chunks_of(*program_, chunk.side)));
+  }
+
+  // What the trip's round changes.
+  constexpr void go_the_distance(const Rounds& rounds, const Step& step,
+                                 ResolvedStep& resolved) const {
+    const Round round = round_of(rounds, trip_);
+    resolved.receive.first = reached(resolved.receive.first, step.receive.reach, round.distance);
+    resolved.send.first = reached(resolved.send.first, step.send.reach, round.distance);
+    if (step.source.exists()) add_run(step.source, round, resolved.source, resolved.chunks);
+    if (step.target.exists()) add_run(step.target, round, resolved.target, resolved.chunks);
   }
   // A partner across the world's end stays there, for check_well_formed to see.
-  constexpr std::uint32_t reached(std::uint32_t first, Reach reach, std::uint32_t distance) const {
+  constexpr std::uint16_t reached(std::uint32_t first, Reach reach, std::uint32_t distance) const {
     const std::uint32_t world = program_->world;
-    if (reach == Reach::across) return first ^ distance;
-    return (first + (reach == Reach::up ? distance : world - distance % world)) % world;
+    if (reach == Reach::across) return static_cast<std::uint16_t>(first ^ distance);
+    if (reach == Reach::up) first += distance;
+    if (reach == Reach::down) first += world - distance % world;
+    return static_cast<std::uint16_t>(first % world);
   }
-  constexpr std::int32_t chunk(const Chunk& chunk, const Round& round) const {
-    const std::uint32_t first =
-        advanced(chunk.index, chunk.advance, chunks_of(*program_, chunk.side));
-    if (chunk.run != Run::far) return static_cast<std::int32_t>(first);
-    return static_cast<std::int32_t>((first + round.distance) % chunks_of(*program_, chunk.side));
+  constexpr void add_run(const Chunk& chunk, const Round& round, std::int32_t& index,
+                         std::uint32_t& count) const {
+    if (chunk.run == Run::fixed) return;
+    count = round.chunks;
+    if (chunk.run != Run::far) return;
+    const std::uint32_t chunks = chunks_of(*program_, chunk.side);
+    index =
+        static_cast<std::int32_t>((static_cast<std::uint32_t>(index) + round.distance) % chunks);
   }
 
   const Program* program_ = nullptr;
