@@ -12,6 +12,7 @@
 #include "topology/builder.hpp"
 #include "topology/discover_kfd.hpp"
 #include "topology/discover_net.hpp"
+#include "topology/discover_pci.hpp"
 #include "topology/hwloc_import.hpp"
 #include "topology/nccl_xml.hpp"
 #include "topology/nvidia.hpp"
@@ -87,6 +88,7 @@ Result<Topology> discover_topology(const DiscoverOptions& options) {
   if (options.ask_drivers) add_nvidia(builder, host, ask_nvidia_driver());
   add_kfd(builder, host, options.sys);
   add_interfaces(builder, host, options.sys);
+  add_pci_rates(builder, host, options.sys);
   note_direct_rdma(builder, host, options.sys);
   return std::move(builder).build();
 }

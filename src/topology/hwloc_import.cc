@@ -314,6 +314,11 @@ Result<Hwloc> load_xml(std::string_view text, std::string_view file) {
 
 Result<void> add_hwloc(TopologyBuilder& builder, std::uint32_t host) {
   GYRE_TRY_ASSIGN(const Hwloc hwloc, fresh_hwloc());
+  // The kernel's files say what is on the bus, and drivers are asked elsewhere: plugins would start
+  // drivers and keep memory.
+  for (const char* plugin : {"pci", "opencl", "gl", "cuda", "nvml", "rsmi", "levelzero"}) {
+    hwloc_topology_set_components(hwloc.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugin);
+  }
   if (hwloc_topology_load(hwloc.get()) != 0) return system_error("hwloc_topology_load", errno);
   Importer(builder, host, hwloc.get()).run();
   return {};

@@ -1,6 +1,7 @@
 #include "topology/link_facts.hpp"
 
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace gyre::topo {
@@ -63,6 +64,14 @@ Figure pcie_bandwidth(const PciFacts& pci) {
   constexpr double kFirstOf128b = 8;  // GT/s: slower generations send 10 bits for 8
   const double code = pci.speed < kFirstOf128b ? 8.0 / 10 : 128.0 / 130;
   return pci.speed * code * pci.width / 8;
+}
+
+double pcie_speed(std::string_view text) {
+  double speed = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), speed).ptr;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  constexpr double kAbsurd = 1000;
+  return unit.starts_with(" GT/s") && speed > 0 && speed < kAbsurd ? speed : 0;
 }
 
 Figure socket_bandwidth(const CpuFacts& cpu) {

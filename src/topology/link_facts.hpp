@@ -19,6 +19,9 @@ Figure xgmi_bandwidth(std::string_view gcn);
 // GB/s of a PCI device's link in one direction, after its line code.
 Figure pcie_bandwidth(const PciFacts& pci);
 
+// GT/s of a lane from "16.0 GT/s PCIe"; 0 if it says anything else.
+double pcie_speed(std::string_view text);
+
 // GB/s between two sockets of such processors, as the vendor libraries assume them.
 Figure socket_bandwidth(const CpuFacts& cpu);
 

@@ -29,15 +29,6 @@ std::string text_of(const XmlElement& element, std::string_view key) {
   return text != nullptr ? *text : std::string();
 }
 
-// The number before "GT/s".
-double speed_of(std::string_view text) {
-  double speed = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), speed).ptr;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  constexpr double kAbsurd = 1000;
-  return unit.starts_with(" GT/s") && speed > 0 && speed < kAbsurd ? speed : 0;
-}
-
 bool is_gpu_class(std::string_view text) {
   return text.starts_with("0x03") || text.starts_with("0x12");
 }
@@ -172,7 +163,7 @@ class Reader {
     pci.device = text_of(element, "device");
     pci.subsystem_vendor = text_of(element, "subsystem_vendor");
     pci.subsystem_device = text_of(element, "subsystem_device");
-    pci.speed = speed_of(text_of(element, "link_speed"));
+    pci.speed = pcie_speed(text_of(element, "link_speed"));
     GYRE_TRY_ASSIGN(pci.width, integer(element, "link_width", 0, 0, 255));
     return pci;
   }
@@ -330,8 +321,10 @@ class Reader {
     node.host = from.host;
     node.pci.bus = bus;
     node.pci.device_class = kNvswitch;
-    const std::string key = hidden ? std::string(kNvswitch) : bus;
-    return devices_.try_emplace({node.host, key}, builder_.add(std::move(node))).first->second;
+    const std::pair key(from.host, hidden ? std::string(kNvswitch) : bus);
+    const NodeId made = builder_.add(std::move(node));
+    devices_.emplace(key, made);
+    return made;
   }
 
   Figure bandwidth_of(const Pending& link, NodeId other) const {

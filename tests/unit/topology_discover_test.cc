@@ -11,6 +11,7 @@
 #include "topology/discover.hpp"
 #include "topology/discover_kfd.hpp"
 #include "topology/discover_net.hpp"
+#include "topology/discover_pci.hpp"
 #include "topology/nvidia.hpp"
 #include "topology/paths.hpp"
 #include "topology/synthetic.hpp"
@@ -177,6 +178,29 @@ TEST_F(Sysfs, InterfacesAndVerbsDevicesMeetOnTheBus) {
     }
   }
   EXPECT_EQ(seen, 3);
+}
+
+TEST_F(Sysfs, PciLinksAreAsFastAsBothEndsCanBe) {
+  const NodeId cpu = add_cpu(0);
+  const NodeId fast = add(NodeKind::gpu, "0000:02:00.0", cpu);
+  const NodeId silent = add(NodeKind::gpu, "0000:03:00.0", cpu);
+  add(NodeKind::gpu, "0000:04:00.0", cpu);
+  const fs::path port = "devices/pci0000:00/0000:00:01.0";
+  write(port / "max_link_speed", "16.0 GT/s PCIe");
+  write(port / "max_link_width", "16");
+  write(port / "0000:02:00.0/max_link_speed", "32.0 GT/s PCIe");
+  write(port / "0000:02:00.0/max_link_width", "8");
+  write("devices/pci0000:00/0000:03:00.0/max_link_speed", "Unknown");
+  write("devices/pci0000:00/0000:03:00.0/max_link_width", "255");
+  fs::create_directories(sys_ / "bus/pci/devices");
+  fs::create_directory_symlink(sys_ / port / "0000:02:00.0", sys_ / "bus/pci/devices/0000:02:00.0");
+  fs::create_directory_symlink(sys_ / "devices/pci0000:00/0000:03:00.0",
+                               sys_ / "bus/pci/devices/0000:03:00.0");
+  add_pci_rates(builder_, host_, sys_);
+  const Topology topology = std::move(builder_).build();
+  EXPECT_EQ(topology.node(fast).pci.speed, 16.0);
+  EXPECT_EQ(topology.node(fast).pci.width, 8);
+  EXPECT_FALSE(shortest_path(topology, fast, silent).bandwidth);
 }
 
 TEST_F(Sysfs, VirtualInterfacesClaimNoSpeed) {
