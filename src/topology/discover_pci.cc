@@ -6,7 +6,7 @@
 #include "topology/link_facts.hpp"
 #include "topology/sysfs.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 namespace {
 
 struct Rate {
@@ -50,4 +50,4 @@ void add_pci_rates(TopologyBuilder& builder, std::uint32_t host, const std::file
   }
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo

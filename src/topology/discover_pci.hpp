@@ -5,10 +5,10 @@
 
 #include "topology/builder.hpp"
 
-namespace gyre {
+namespace gyre::topo {
 
 // `sys` is /sys, or a copy of it. Takes the most that a device and the port above it can do: the
 // rate of the moment is low while a GPU rests.
 void add_pci_rates(TopologyBuilder& builder, std::uint32_t host, const std::filesystem::path& sys);
 
-}  // namespace gyre
+}  // namespace gyre::topo

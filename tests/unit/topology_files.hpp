@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-namespace gyre {
+namespace gyre::topo {
 
 // The XML files of a folder by name; none if the folder is not there.
 inline std::vector<std::filesystem::path> topology_files(const std::filesystem::path& folder) {
@@ -27,4 +27,4 @@ inline std::string no_topology_files(const std::filesystem::path& folder) {
          "; cmake -DGYRE_TOPOLOGIES=FOLDER names another place";
 }
 
-}  // namespace gyre
+}  // namespace gyre::topo
