@@ -301,7 +301,8 @@ void Run::arrive(std::uint32_t number, double left_at) {
   if (index >= lanes_.slots()) index -= lanes_.slots();
   lanes_.slot(number, index).time = at;
   ++lane.arrived;
-  if (recorder_.on()) recorder_.arrive(number, at);
+  const bool token = lane.from == lane.to;
+  if (recorder_.on() && !token) recorder_.arrive(number, at);
   wake(lane.receiver, lane.data_awaited);
 }
 
