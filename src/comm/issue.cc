@@ -187,7 +187,9 @@ Batch& batch_for(const Share& share, Batches& batches) {
 Batches into_batches(Shares& shares) {
   Batches batches;
   for (Share& share : shares) {
-    if (share.stream != nullptr) batch_for(share, batches).add(std::move(share));
+    if (share.stream == nullptr) continue;
+    Batch& batch = batch_for(share, batches);
+    batch.add(std::move(share));
   }
   std::erase_if(shares, [](const Share& share) { return share.comm == nullptr; });
   return batches;
