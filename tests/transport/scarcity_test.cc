@@ -22,6 +22,7 @@
 #include "bootstrap/address.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/socket_util.hpp"
+#include "tests/scarce_memory.hpp"
 #include "tests/transport/harness.hpp"
 #include "transport/inbox.hpp"
 #include "transport/shm/channel.hpp"
@@ -29,21 +30,6 @@
 #include "transport/shm/rendezvous.hpp"
 #include "transport/socket/arrivals.hpp"
 #include "transport/socket/stream.hpp"
-
-namespace {
-
-constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-thread_local std::size_t largest_block = kNoLimit;
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  void* const memory = bytes > largest_block ? nullptr : std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace gyre::test {
 namespace {

@@ -6,20 +6,7 @@
 #include <system_error>
 
 #include "base/contain.hpp"
-
-namespace {
-
-thread_local bool memory_is_gone = false;
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  void* const memory = memory_is_gone ? nullptr : std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/scarce_memory.hpp"
 
 namespace gyre {
 namespace {
@@ -56,9 +43,9 @@ TEST(Contained, SaysWhoRanOutOfWhat) {
 // What the test prints needs memory, so it looks only when there is some again.
 template <typename Body>
 auto without_memory(Body&& body) {
-  memory_is_gone = true;
+  test::largest_block = 0;
   auto result = body();
-  memory_is_gone = false;
+  test::largest_block = test::kNoLimit;
   return result;
 }
 

@@ -15,21 +15,8 @@
 #include "bootstrap/frame_connection.hpp"
 #include "bootstrap/listener.hpp"
 #include "bootstrap/reactor.hpp"
+#include "tests/scarce_memory.hpp"
 #include "tests/unit/bootstrap_threads.hpp"
-
-namespace {
-
-thread_local bool memory_is_gone = false;
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  void* const memory = memory_is_gone ? nullptr : std::malloc(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace gyre {
 namespace {
@@ -48,10 +35,10 @@ TEST(Scarcity, TeardownNeedsNoMemory) {
   ASSERT_TRUE(registration);
   const std::array<std::byte, 256> large{};
   bool ran = false;
-  memory_is_gone = true;
+  test::largest_block = 0;
   Reactor::instance().run([&ran, large] { ran = large[0] == std::byte{0}; });
   registration->reset();
-  memory_is_gone = false;
+  test::largest_block = test::kNoLimit;
   EXPECT_TRUE(ran);
 }
 
