@@ -16,8 +16,11 @@ inline thread_local std::size_t largest_block = kNoLimit;
 }  // namespace gyre::test
 
 // Not inlined: gcc takes malloc and free for mismatched where it sees one of them alone.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return bytes > gyre::test::largest_block ? nullptr : std::malloc(bytes);
+}
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
-  void* const memory = bytes > gyre::test::largest_block ? nullptr : std::malloc(bytes);
+  void* const memory = operator new(bytes, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
