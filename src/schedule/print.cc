@@ -18,7 +18,7 @@ std::string moving(std::int64_t first, std::int64_t advance) {
 
 std::string text_of(const Peers& peers, std::uint32_t world) {
   if (peers.count == world && peers.first == 0 && peers.advance == 0) return "everyone";
-  const std::string first = moving(peers.first, peers.advance);
+  std::string first = moving(peers.first, peers.advance);
   if (peers.reach != Reach::fixed) {
     constexpr std::string_view kSigns[] = {"", "+", "-", "^"};
     return fmt::format("{}{}d", first, kSigns[static_cast<int>(peers.reach)]);

@@ -24,7 +24,8 @@ constexpr double kMargin = 20, kTitle = 26, kArcs = 118, kBar = 30, kStem = 34, 
 struct Style {
   LinkKind kind;
   int count;
-  auto operator<=>(const Style&) const = default;
+  // clang-tidy 14 takes the comparison with 0 that this implies for a null pointer.
+  auto operator<=>(const Style&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using Styles = std::map<Style, Figure>;
 
@@ -155,7 +156,7 @@ class HostDrawing {
         "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
         "stroke-width=\"{4:.1f}\"/>\n",
         to.x, kTitle + kBar, to.y, colour_of(LinkKind::nvlink),
-        std::min(5.0, 1.0 + ports.count / 4));
+        std::min(5.0, 1.0 + ports.count / 4.0));
   }
 
   // Between neighbours; those farther apart are joined alike.
