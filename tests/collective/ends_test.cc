@@ -228,6 +228,13 @@ TEST(Ends, StreamsOfAGroupThatTouch) {
   abort_all(comms);
 }
 
+// ThreadSanitizer makes a fold some ten times slower, and it is between folds that aborts are seen.
+#ifdef __SANITIZE_THREAD__
+constexpr int kSlowdown = 10;
+#else
+constexpr int kSlowdown = 1;
+#endif
+
 // Nothing ever blocks on one rank; there are tens of seconds of work.
 TEST(Ends, AbortStopsACallThatMoves) {
   Host host;
@@ -249,7 +256,7 @@ TEST(Ends, AbortStopsACallThatMoves) {
   const auto begin = Clock::now();
   EXPECT_TRUE(ok(ncclCommAbort(comms[0])));
   EXPECT_NE(host.synchronize(stream), gyreSuccess);
-  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_LT(Clock::now() - begin, 2s * kSlowdown);
 }
 
 TEST(Ends, NonBlockingFinalizeFlushes) {
