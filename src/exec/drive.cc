@@ -85,15 +85,17 @@ void drive(std::span<Drive> drives) {
   // The clock is first read after a number of sweeps: most calls never get there.
   RankExecutor::Wait wait;
   bool moved = true;  // since the last check
-  unsigned spins = 0;
-  for (const Drive& one : drives) spins = std::max(spins, one.executor->spins());
+  // Ranks that one thread drives wait together.
+  SpinBudget& budget = drives.front().executor->spin_budget();
+  unsigned spins = 0;  // that this wait may take
   unsigned idle = 0;
   for (unsigned sweeps = 1; !all_finished(drives); ++sweeps) {
     if (sweep_all(drives)) {
+      if (idle > 0 && idle <= spins) budget.found(idle);
       idle = 0;
       moved = true;
-    } else {
-      ++idle;
+    } else if (idle++ == 0) {
+      spins = budget.next();
     }
     // A call that moves for long is stopped by an abort as well.
     if (sweeps % kFaultCheckInterval == 0 || idle > spins) {
@@ -106,6 +108,7 @@ void drive(std::span<Drive> drives) {
     if (idle <= spins) {
       cpu_relax();
     } else if (idle <= spins + kYields) {
+      if (idle == spins + 1) budget.missed();
       ::sched_yield();
     } else {
       sleep_all(drives);

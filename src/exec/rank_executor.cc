@@ -37,6 +37,7 @@ RankExecutor::RankExecutor(Config config, Mapping scratch)
       places_(config_.links.size()),
       destinations_(2 * config_.links.size() + 1),
       outbox_(config_.slots, config_.slot_bytes, config_.links.size()),
+      spin_budget_(config_.spins),
       scratch_(std::move(scratch)),
       scratch_stride_(round_up(config_.slot_bytes, page_size())) {
   for (Transport* transport : config_.transports) {

@@ -18,6 +18,7 @@
 #include "base/memory.hpp"
 #include "exec/launch.hpp"
 #include "exec/peer_watch.hpp"
+#include "exec/spin_budget.hpp"
 #include "transport/transport.hpp"
 
 namespace gyre {
@@ -70,7 +71,7 @@ class RankExecutor {
   const BellEnd& bell() const { return *config_.bell; }
   // For whoever drives this rank, and perhaps others with it. There is room for this rank alone.
   SleepList& sleep_list() { return sleep_list_; }
-  unsigned spins() const { return config_.spins; }
+  SpinBudget& spin_budget() { return spin_budget_; }
 
   // Calls begun and ended, for the answer to "who is late?".
   std::atomic<std::uint64_t> entered{0}, finished{0};
@@ -92,6 +93,7 @@ class RankExecutor {
   Destinations destinations_;
   Outbox outbox_;
   SleepList sleep_list_;
+  SpinBudget spin_budget_;
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
   Clock::time_point next_question_{};
