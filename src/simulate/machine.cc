@@ -54,7 +54,9 @@ Result<void> check_hosts(const Hosts& hosts) {
 Result<void> check_cost(const LinkCost& cost) {
   GYRE_TRY(check_value("a link's latency", cost.latency));
   GYRE_TRY(check_value("a link's time per byte", cost.seconds_per_byte));
-  return check_value("a link's credit latency", cost.credit_latency);
+  GYRE_TRY(check_value("a link's credit latency", cost.credit_latency));
+  GYRE_TRY(check_value("a link's overhead", cost.overhead));
+  return check_value("a link's overhead per byte", cost.overhead_per_byte);
 }
 
 Result<void> check_cost(const StepCost& cost) {

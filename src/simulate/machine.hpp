@@ -16,10 +16,14 @@ inline constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max
 
 // A message of b bytes occupies its lane for at least b * seconds_per_byte, and is at its receiver
 // `latency` later. Its slot is the sender's again `credit_latency` after the receiver's step.
+// Either end is busy with it (LogGP's o) for overhead + b * overhead_per_byte, on top of its step's
+// cost.
 struct LinkCost {
-  double latency = 0;           // alpha, seconds
-  double seconds_per_byte = 0;  // beta
-  double credit_latency = 0;    // seconds
+  double latency = 0;            // alpha, seconds
+  double seconds_per_byte = 0;   // beta
+  double credit_latency = 0;     // seconds
+  double overhead = 0;           // seconds
+  double overhead_per_byte = 0;  // seconds
 };
 
 // How long a step keeps its strand busy once all it needs is there.

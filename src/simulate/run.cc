@@ -222,6 +222,12 @@ Run::Load Run::load_of(const Program& program, const ResolvedStep& step) {
     }
   }
   load.work = seconds_of(machine_.step, load.bytes, from_.size(), to_.size(), reads, stores);
+  for (const std::vector<std::uint32_t>* ends : {&from_, &to_}) {
+    for (const std::uint32_t lane : *ends) {
+      const LinkCost& cost = lanes_[lane].cost;
+      load.work += cost.overhead + static_cast<double>(load.bytes) * cost.overhead_per_byte;
+    }
+  }
   return load;
 }
 
