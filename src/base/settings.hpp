@@ -48,7 +48,8 @@ struct Settings {
   std::string gyre_algo;                             // GYRE_ALGO
   std::string proto;                                 // NCCL_PROTO
   std::int64_t min_channels = 1, max_channels = 64;  // NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS
-  std::int64_t one_shot_bytes = 16 << 10;            // GYRE_ONE_SHOT_BYTES
+  std::int64_t one_shot_bytes = 64 << 20;            // GYRE_ONE_SHOT_BYTES
+  std::string tuning_file;                           // GYRE_TUNING_FILE
   std::int64_t stream_bytes = 1 << 20;               // GYRE_STREAM_BYTES: results past the caches
 };
 

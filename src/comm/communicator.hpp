@@ -104,6 +104,11 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   // Arguments that can be wrong by themselves: root, peer, pointers.
   Result<void> check(const Call& call) const;
 
+  // How long the planner thinks that the call takes.
+  double predicted_seconds(const Call& call) const {
+    return gyre::predicted_seconds(call, rank_, plan_facts_);
+  }
+
   // Runs one call, or a group's calls on this communicator, to the end on the calling thread. The
   // caller holds the turn (Turns::wait), and ends it afterwards.
   Result<void> run(std::span<const Call> calls);
@@ -150,8 +155,11 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> make_bell();
   Result<void> open_control(Deadline deadline);
   Result<void> connect_peers(Deadline deadline);
-  Result<void> agree_on_plan(Deadline deadline);
   Result<void> make_executor();
+  // agree_on_plan.cc: the last of them
+  Result<void> agree_on_plan(Deadline deadline);
+  Result<bool> share_memory_within_hosts(Deadline deadline);
+  Result<void> choose_for_all(Deadline deadline);
   Result<void> ready_or_fail(Result<void> result);
   std::string who_is_late();
   std::optional<Error> disagreement();

@@ -61,10 +61,10 @@ Layout one_block(std::uint64_t count, std::uint64_t slice) {
 
 // Whether the call is small enough for the one-shot all-reduce's short form, which sends what it
 // was given.
-bool is_exchange(const PlannedCall& call) {
-  return call.op != ReduceOp::premulsum && call.plan.algorithm == Algorithm::one_shot &&
-         call.plan.tiles == 1 && call.program->world > 1 &&
-         call.count * size_of(call.type) <= ExchangeRun::kMostBytes;
+bool is_exchange(const PlannedCall& call, const PlanFacts& facts) {
+  return facts.short_form && call.op != ReduceOp::premulsum &&
+         call.plan.algorithm == Algorithm::one_shot && call.plan.tiles == 1 &&
+         call.program->world > 1 && call.count * size_of(call.type) <= ExchangeRun::kMostBytes;
 }
 
 // Each strand of the program is a chain of its own.
@@ -146,7 +146,7 @@ Result<void> Communicator::compose_collective(const Call& call, std::size_t& use
                                            static_cast<std::uint64_t>(settings_.stream_bytes);
   work.by_reference = planned.plan.by_reference;
   GYRE_TRY_ASSIGN(work.scratch, scratch_for(planned, launch));
-  if (is_exchange(planned)) {
+  if (is_exchange(planned, plan_facts_)) {
     launch.exchange.emplace(work, call.count);
   } else {
     add_strands(work, launch);

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMaxHostBytes = 256;
 constexpr std::size_t kMaxSettingsBytes = 16 << 10;
 constexpr std::size_t kMaxFactsEndpointBytes = 4 << 10;
+constexpr double kMostBytesPerSecond = 1e18;
 
 class Writer {
  public:
@@ -90,6 +91,8 @@ Result<PeerFacts> own_facts(const Settings& settings) {
   std::array<char, kMaxHostBytes> host{};
   ::gethostname(host.data(), host.size() - 1);
   facts.host = host.data();
+  facts.place = settings.host_id.empty() ? facts.host : settings.host_id;
+  facts.place.resize(std::min(facts.place.size(), kMaxHostBytes));
   facts.shared_settings = shared_settings_text(settings);
   GYRE_TRY_ASSIGN(facts.endpoint, local_endpoint());
   return facts;
@@ -100,7 +103,10 @@ std::vector<std::byte> encode(const PeerFacts& facts) {
   out.number(facts.wire_version);
   out.number(facts.pid);
   out.text(bytes_of(facts.host));
+  out.text(bytes_of(facts.place));
   out.text(bytes_of(facts.shared_settings));
+  out.number(facts.machine.cores);
+  out.number(facts.machine.nic_bytes_per_second);
   out.text(encode(facts.endpoint));
   return out.take();
 }
@@ -112,9 +118,15 @@ Result<PeerFacts> decode_facts(std::span<const std::byte> bytes) {
   if (facts.wire_version != kWireVersion) return facts;  // the rest may be laid out differently
   facts.pid = in.number<std::uint64_t>();
   facts.host = string_of(in.text(kMaxHostBytes));
+  facts.place = string_of(in.text(kMaxHostBytes));
   facts.shared_settings = string_of(in.text(kMaxSettingsBytes));
+  facts.machine.cores = in.number<std::uint32_t>();
+  facts.machine.nic_bytes_per_second = in.number<double>();
   const auto endpoint = in.text(kMaxFactsEndpointBytes);
-  if (!in.complete()) return Error{Status::internal, "a rank sent facts that cannot be read"};
+  const bool plausible = facts.machine.nic_bytes_per_second >= 0 &&
+                         facts.machine.nic_bytes_per_second < kMostBytesPerSecond;
+  if (!in.complete() || !plausible)
+    return Error{Status::internal, "a rank sent facts that cannot be read"};
   GYRE_TRY_ASSIGN(facts.endpoint, decode_endpoint(endpoint));
   return facts;
 }
@@ -125,13 +137,13 @@ std::string rank_name(int rank, const PeerFacts& facts) {
 
 int ranks_per_host(std::span<const PeerFacts> facts) {
   const auto elsewhere = std::find_if(facts.begin(), facts.end(), [&](const PeerFacts& one) {
-    return one.host != facts.front().host;
+    return one.place != facts.front().place;
   });
   const auto size = static_cast<std::size_t>(elsewhere - facts.begin());
   if (size == 0 || facts.size() % size != 0) return 1;
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
     const bool first = rank % size == 0;
-    if (rank != 0 && (facts[rank].host == facts[rank - 1].host) == first) return 1;
+    if (rank != 0 && (facts[rank].place == facts[rank - 1].place) == first) return 1;
   }
   return static_cast<int>(size);
 }

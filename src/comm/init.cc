@@ -8,14 +8,12 @@
 #include <utility>
 
 #include "base/contain.hpp"
-#include "base/fnv.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "bootstrap/rendezvous.hpp"
 #include "comm/communicator.hpp"
+#include "comm/machines.hpp"
 #include "exec/describe.hpp"
-#include "plan/algorithm_list.hpp"
-#include "plan/forced_algorithm.hpp"
 #include "transport/registry.hpp"
 
 namespace gyre {
@@ -37,12 +35,6 @@ std::string opening_of(int rank) { return fmt::format("init of rank {}", rank); 
 bool is_own(const Error& error) {
   return error.status != Status::timeout && error.status != Status::peer_lost &&
          error.status != Status::aborted;
-}
-
-std::vector<std::byte> to_bytes(std::uint64_t value) {
-  std::vector<std::byte> bytes(sizeof value);
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
 }
 
 }  // namespace
@@ -128,7 +120,8 @@ Result<void> Communicator::ready_or_fail(Result<void> result) {
 }
 
 Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
-  GYRE_TRY_ASSIGN(const PeerFacts own, own_facts(settings_));
+  GYRE_TRY_ASSIGN(PeerFacts own, own_facts(settings_));
+  own.machine = own_machine(settings_, rank_);
   GYRE_TRY_ASSIGN(Meeting meeting, gyre::meet(id, rank_, world_, encode(own), deadline, &abort_));
   attendance_ = std::move(meeting.attendance);
   key_ = meeting.session;
@@ -230,47 +223,6 @@ Result<void> Communicator::connect_peers(Deadline deadline) {
                    fmt::format("no transport reaches {} from {}; see NCCL_DEBUG=WARN for what was "
                                "tried (NCCL_SOCKET_IFNAME chooses the interface)",
                                watch_->name(peer), watch_->name(rank_))};
-    }
-  }
-  return {};
-}
-
-Result<void> Communicator::agree_on_plan(Deadline deadline) {
-  plan_facts_.world = world_;
-  plan_facts_.reproducible = settings_.reproducible;
-  GYRE_TRY_ASSIGN(plan_facts_.ring_only, read_algorithm_list(settings_.algo));
-  plan_facts_.slot_bytes = static_cast<std::uint64_t>(settings_.slot_bytes);
-  plan_facts_.one_shot_bytes = static_cast<std::uint64_t>(settings_.one_shot_bytes);
-  bool memory = true;
-  for (const Transport* transport : transport_of_) {
-    memory = memory && (transport == nullptr || !transport->polls());
-  }
-  GYRE_TRY_ASSIGN(const auto views,
-                  control_->all_gather(to_bytes(memory ? 1 : 0), "lane kinds", deadline, &abort_));
-  plan_facts_.memory_lanes =
-      std::all_of(views.begin(), views.end(), [](const auto& view) { return view == to_bytes(1); });
-  plan_facts_.ranks_per_host = ranks_per_host(facts_);
-  GYRE_TRY(force_algorithms(settings_.gyre_algo, plan_facts_));
-  Fnv hash;
-  hash.add_number(static_cast<std::uint64_t>(world_));
-  hash.add_number(static_cast<std::uint64_t>(plan_facts_.ranks_per_host));
-  for (const Forced& forced : plan_facts_.forced) {
-    hash.add_number(static_cast<std::uint64_t>(forced.algorithm));
-    hash.add_number(forced.schedule != nullptr);
-  }
-  hash.add_number(plan_facts_.memory_lanes);
-  hash.add_number(plan_facts_.reproducible);
-  hash.add_number(plan_facts_.ring_only);
-  hash.add_number(plan_facts_.slot_bytes);
-  hash.add_number(plan_facts_.one_shot_bytes);
-  GYRE_TRY_ASSIGN(const auto hashes,
-                  control_->all_gather(to_bytes(hash.value()), "plan hash", deadline, &abort_));
-  for (std::size_t rank = 0; rank < hashes.size(); ++rank) {
-    if (hashes[rank] != hashes[0]) {
-      return Error{Status::invalid_usage,
-                   fmt::format("{} and {} plan differently although their settings agree; use one "
-                               "build on all ranks",
-                               watch_->name(0), watch_->name(static_cast<int>(rank)))};
     }
   }
   return {};

@@ -2,89 +2,63 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <optional>
-
-#include "base/parse_value.hpp"
+#include "plan/choice_list.hpp"
 
 namespace gyre {
 namespace {
 
 constexpr std::array<std::string_view, 7> kNames = {
     "Ring", "Tree", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
-constexpr std::uint32_t kRing =
-    1;  // the only one of these that Gyre has; its direct ones have no name
-constexpr std::uint32_t kAny = (1U << kNames.size()) - 1;
+// What Gyre has of each.
+constexpr std::array<AlgorithmSet, kNames.size()> kMembers = {
+    bit_of(Algorithm::ring) | bit_of(Algorithm::two_rings),
+    bit_of(Algorithm::tree) | bit_of(Algorithm::double_tree) | bit_of(Algorithm::binomial),
+    0,
+    0,
+    0,
+    0,
+    bit_of(Algorithm::bruck)};
 
-constexpr std::array kFunctions = {CallKind::broadcast, CallKind::reduce, CallKind::all_gather,
-                                   CallKind::reduce_scatter, CallKind::all_reduce};
-
-// Cuts the text before the first `separator` off the front.
-std::string_view take(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view front = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return front;
-}
-
-Result<std::uint32_t> read_names(std::string_view list) {
-  const bool excluded = list.starts_with('^');
-  if (excluded) list.remove_prefix(1);
-  std::uint32_t set = 0;
-  do {
-    const std::string_view word = take(list, ',');
-    const auto found = std::find_if(kNames.begin(), kNames.end(), [&](std::string_view name) {
-      return lower_case(name) == lower_case(word);
-    });
-    if (found == kNames.end()) {
-      return Error{Status::invalid_usage,
-                   fmt::format("NCCL_ALGO: \"{}\" is no algorithm; known are {}", word,
-                               fmt::join(kNames, ", "))};
-    }
-    set |= 1U << (found - kNames.begin());
-  } while (!list.empty());
-  return excluded ? kAny & ~set : set;
-}
-
-Result<CallKind> read_function(std::string_view word) {
-  for (const CallKind kind : kFunctions) {
-    if (lower_case(name_of(kind)) == lower_case(word)) return kind;
+AlgorithmSet set_of(const Listed& listed) {
+  AlgorithmSet set = 0;
+  for (std::size_t i = 0; i < kMembers.size(); ++i) {
+    if ((listed.names & (1U << i)) != 0) set |= kMembers[i];
   }
-  std::array<std::string_view, kFunctions.size()> names;
-  std::transform(kFunctions.begin(), kFunctions.end(), names.begin(),
-                 [](CallKind kind) { return name_of(kind); });
-  return Error{Status::invalid_usage, fmt::format("NCCL_ALGO: \"{}\" is no function; known are {}",
-                                                  word, fmt::join(names, ", "))};
+  return listed.excluded ? kAllAlgorithms & ~set : set;
+}
+
+bool has_any_of(CallKind kind, AlgorithmSet set) {
+  for (int i = 0; i < kAlgorithms; ++i) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    if ((set & bit_of(algorithm)) != 0 && schedule_of(kind, algorithm) != nullptr) return true;
+  }
+  return false;
+}
+
+Error none_left(std::string_view whom) {
+  return {Status::invalid_usage,
+          fmt::format("NCCL_ALGO leaves {} no algorithm that Gyre has; it has Ring, Tree and PAT, "
+                      "and ways of its own where nothing, or only an exclusion (^), is said",
+                      whom)};
 }
 
 }  // namespace
 
-Result<std::uint32_t> read_algorithm_list(std::string_view text) {
-  std::array<std::uint32_t, kFunctions.size()> allowed;
-  allowed.fill(kAny);
-  while (!text.empty()) {
-    std::string_view entry = take(text, ';');
-    std::optional<CallKind> only;
-    if (entry.find(':') != std::string_view::npos) {
-      GYRE_TRY_ASSIGN(only, read_function(take(entry, ':')));
-    }
-    GYRE_TRY_ASSIGN(const std::uint32_t set, read_names(entry));
-    for (std::size_t i = 0; i < kFunctions.size(); ++i) {
-      if (!only || *only == kFunctions[i]) allowed[i] = set;
-    }
+Result<AllowedAlgorithms> read_algorithm_list(std::string_view text) {
+  GYRE_TRY_ASSIGN(const ChoiceList list, read_choice_list("NCCL_ALGO", "algorithm", kNames, text));
+  AllowedAlgorithms allowed;
+  allowed.fill(kAllAlgorithms);
+  bool any = false;
+  for (const CallKind kind : kListedFunctions) {
+    const auto& listed = list[index_of(kind)];
+    const AlgorithmSet set = listed ? set_of(*listed) : kAllAlgorithms;
+    const bool left = has_any_of(kind, set);
+    if (!left && listed->by_name) return none_left(name_of(kind));
+    if (left) allowed[index_of(kind)] = set;
+    any = any || left;
   }
-  std::uint32_t ring_only = 0;
-  for (std::size_t i = 0; i < kFunctions.size(); ++i) {
-    if ((allowed[i] & kRing) == 0) {
-      return Error{Status::invalid_usage,
-                   fmt::format("NCCL_ALGO leaves {} no algorithm that Gyre has; it has Ring, and "
-                               "ways of its own where Ring is not the only one allowed",
-                               name_of(kFunctions[i]))};
-    }
-    if (allowed[i] == kRing) ring_only |= bit_of(kFunctions[i]);
-  }
-  return ring_only;
+  if (!any) return none_left("every function");
+  return allowed;
 }
 
 }  // namespace gyre

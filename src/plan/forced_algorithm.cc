@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/parse_value.hpp"
+#include "plan/candidates.hpp"
 
 namespace gyre {
 namespace {
-
-// The least part of a slot that a chunk takes: slices are whole cache lines.
-constexpr std::uint64_t kLine = 64;
 
 Error refuse(std::string text) { return {Status::invalid_usage, "GYRE_ALGO: " + std::move(text)}; }
 
@@ -24,27 +23,11 @@ std::string_view take(std::string_view& text, char separator) {
   return front;
 }
 
-// "AllReduce" and "all_reduce" are one name.
-std::string plain(std::string_view name) {
-  std::string text = lower_case(name);
-  std::erase(text, '_');
-  return text;
-}
-
-std::vector<CallKind> collectives() {
-  std::vector<CallKind> kinds;
-  for (std::size_t i = 0; i < kCallKinds; ++i) {
-    const auto kind = static_cast<CallKind>(i);
-    if (collective_of(kind)) kinds.push_back(kind);
-  }
-  return kinds;
-}
-
 Result<CallKind> read_collective(std::string_view word) {
   std::vector<std::string_view> names;
-  for (const CallKind kind : collectives()) {
+  for (const CallKind kind : kPlannedKinds) {
     const std::string_view name = name_of(*collective_of(kind));
-    if (plain(name) == plain(word)) return kind;
+    if (plain_name(name) == plain_name(word)) return kind;
     names.push_back(name);
   }
   return refuse(fmt::format("\"{}\" is no collective with a choice; known are {}", word,
@@ -55,7 +38,7 @@ Result<Algorithm> read_algorithm(std::string_view word) {
   std::vector<std::string_view> names;
   for (int i = 0; i < kAlgorithms; ++i) {
     const auto algorithm = static_cast<Algorithm>(i);
-    if (plain(name_of(algorithm)) == plain(word)) return algorithm;
+    if (plain_name(name_of(algorithm)) == plain_name(word)) return algorithm;
     names.push_back(name_of(algorithm));
   }
   return refuse(fmt::format("\"{}\" is no algorithm; known are {}", word, fmt::join(names, ", ")));
@@ -71,42 +54,52 @@ std::string names_of(CollectiveKind kind, const Fit& fit) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Result<void> check_fits(const CatalogueEntry& entry, const PlanFacts& facts) {
-  const auto what = [&] { return fmt::format("{} {}", entry.algorithm, name_of(entry.kind)); };
-  const auto world = static_cast<std::uint32_t>(facts.world);
-  if (world > entry.max_world) {
-    return refuse(
-        fmt::format("{} is for at most {} ranks, not {}", what(), entry.max_world, world));
+// What GYRE_ALGO says of a collective.
+struct Wish {
+  Algorithm algorithm = Algorithm::ring;
+  std::uint64_t slice_bytes = 0;
+};
+
+Result<Wish> read_wish(std::string_view entry) {
+  Wish wish;
+  std::string_view slice = entry;
+  GYRE_TRY_ASSIGN(wish.algorithm, read_algorithm(take(slice, '@')));
+  if (entry.find('@') == std::string_view::npos) return wish;
+  const auto bytes = parse_bytes(slice);
+  if (!bytes || *bytes < 1 || !std::has_single_bit(static_cast<std::uint64_t>(*bytes))) {
+    return refuse(fmt::format("\"{}\" is no slice; it is a power of two, such as 16K", slice));
   }
-  const std::uint64_t run =
-      entry.longest_run(world, static_cast<std::uint32_t>(facts.ranks_per_host));
-  if (run * kLine > facts.slot_bytes) {
-    return refuse(
-        fmt::format("{} of {} ranks sends {} chunks in one slot, which needs {} bytes; "
-                    "GYRE_SLOT_BYTES is {}",
-                    what(), world, run, run * kLine, facts.slot_bytes));
+  wish.slice_bytes = static_cast<std::uint64_t>(*bytes);
+  return wish;
+}
+
+Result<void> check_wish(const CatalogueEntry& entry, const Wish& wish, const PlanFacts& facts) {
+  if (const auto fits = check_fits(entry, facts, wish.slice_bytes); !fits) {
+    return refuse(fits.error().text);
   }
   if (facts.reproducible && is_reduction(entry.kind) && !entry.fixed_order) {
     return refuse(fmt::format(
-        "{} does not fold in rank order, as GYRE_REPRODUCIBLE=1 asks for; take {}, or unset one",
-        what(), names_of(entry.kind, [](const CatalogueEntry& one) { return one.fixed_order; })));
+        "{} {} does not fold in rank order, as GYRE_REPRODUCIBLE=1 asks for; take {}, or unset one",
+        entry.algorithm, name_of(entry.kind),
+        names_of(entry.kind, [](const CatalogueEntry& one) { return one.fixed_order; })));
   }
   return {};
 }
 
-Result<void> force(std::optional<CallKind> only, Algorithm algorithm, PlanFacts& facts) {
+Result<void> force(std::optional<CallKind> only, const Wish& wish, PlanFacts& facts) {
   bool any = false;
-  for (const CallKind kind : collectives()) {
+  for (const CallKind kind : kPlannedKinds) {
     if (only && *only != kind) continue;
-    const CatalogueEntry* entry = find_schedule(name_of(algorithm), *collective_of(kind));
+    const CatalogueEntry* entry = schedule_of(kind, wish.algorithm);
     if (entry == nullptr) continue;
-    GYRE_TRY(check_fits(*entry, facts));
-    facts.forced[static_cast<std::size_t>(kind)] = {algorithm, entry};
+    GYRE_TRY(check_wish(*entry, wish, facts));
+    facts.forced[index_of(kind)] = {wish.algorithm, entry, wish.slice_bytes};
     any = true;
   }
   if (any || !only) return {};
   const CollectiveKind kind = *collective_of(*only);
-  return refuse(fmt::format("{} has no algorithm {}; it has {}", name_of(kind), name_of(algorithm),
+  return refuse(fmt::format("{} has no algorithm {}; it has {}", name_of(kind),
+                            name_of(wish.algorithm),
                             names_of(kind, [](const CatalogueEntry&) { return true; })));
 }
 
@@ -119,8 +112,8 @@ Result<void> force_algorithms(std::string_view text, PlanFacts& facts) {
     if (entry.find(':') != std::string_view::npos) {
       GYRE_TRY_ASSIGN(only, read_collective(take(entry, ':')));
     }
-    GYRE_TRY_ASSIGN(const Algorithm algorithm, read_algorithm(entry));
-    GYRE_TRY(force(only, algorithm, facts));
+    GYRE_TRY_ASSIGN(const Wish wish, read_wish(entry));
+    GYRE_TRY(force(only, wish, facts));
   }
   return {};
 }

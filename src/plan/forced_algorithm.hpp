@@ -8,10 +8,12 @@
 
 namespace gyre {
 
-// Reads "[collective:]algorithm;...": for each collective (all that have it without a name; later
-// entries win) the algorithm that runs it, into facts.forced. The other facts are known already.
+// Reads "[collective:]algorithm[@slice];...": for each collective (all that have it without a name;
+// later entries win) the algorithm that runs it and, if given, the longest slice it is cut into (a
+// power of two, such as 16K), into facts.forced. The other facts are known already.
 // invalid_usage: an unknown name, a collective that does not have the algorithm, one that this
-// world is too large for, or one without a fixed order of the fold in reproducible mode.
+// world is too large for, one without a fixed order of the fold in reproducible mode, or a slice
+// that cannot be.
 Result<void> force_algorithms(std::string_view text, PlanFacts& facts);
 
 }  // namespace gyre

@@ -5,17 +5,9 @@
 
 #include "collectives/direct.hpp"
 #include "collectives/pairwise.hpp"
-#include "plan/algorithm_list.hpp"
 
 namespace gyre {
 namespace {
-
-// Beyond this many ranks a fold of all contributions in one step costs more than a ring's hops.
-constexpr int kMostDirectRanks = 64;
-
-// Between two ranks one shot moves as many bytes as two shots and waits once instead of twice; with
-// more ranks it moves more. Measured: 10 to 35 % faster up to this multiple.
-constexpr std::uint64_t kOneShotOfTwo = 8;
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
@@ -59,48 +51,6 @@ Layout table(const std::vector<std::uint64_t>& offsets, const std::vector<std::u
   return layout;
 }
 
-bool must_be_ring(const Call& call, const PlanFacts& facts) {
-  return (facts.ring_only & bit_of(call.kind)) != 0;
-}
-
-bool all_reduce_is_direct(const Call& call, const PlanFacts& facts) {
-  if (facts.reproducible || call.op == ReduceOp::avg) return true;
-  if (must_be_ring(call, facts) || facts.world > kMostDirectRanks) return false;
-  // Two-shot moves as many bytes as a ring, in two hops instead of 2(n-1): better wherever a hop
-  // costs no more to a far rank than to a neighbour. It rounds low-precision sums once, a ring at
-  // every hop; a reduce, whose root would receive everything, is not worth that over wires.
-  return facts.memory_lanes || facts.world == 2 ||
-         (is_low_precision(call.type) && call.kind != CallKind::reduce);
-}
-
-std::uint64_t most_one_shot_bytes(const PlanFacts& facts) {
-  return facts.world == 2 ? facts.one_shot_bytes * kOneShotOfTwo : facts.one_shot_bytes;
-}
-
-Algorithm algorithm_for(const Call& call, const PlanFacts& facts) {
-  switch (call.kind) {
-    case CallKind::all_reduce:
-      if (!must_be_ring(call, facts) && facts.world <= kMostDirectRanks &&
-          call.count * size_of(call.type) <= most_one_shot_bytes(facts)) {
-        return Algorithm::one_shot;
-      }
-      return all_reduce_is_direct(call, facts) ? Algorithm::two_shot : Algorithm::ring;
-    case CallKind::reduce:
-    case CallKind::reduce_scatter:
-      return all_reduce_is_direct(call, facts) ? Algorithm::direct : Algorithm::ring;
-    case CallKind::broadcast:
-    case CallKind::all_gather:
-      return !must_be_ring(call, facts) && facts.memory_lanes && facts.world <= kMostDirectRanks
-                 ? Algorithm::direct
-                 : Algorithm::ring;
-    case CallKind::all_gather_v:
-    case CallKind::reduce_scatter_v:
-      return Algorithm::direct;
-    default:
-      return Algorithm::pairwise;
-  }
-}
-
 // What the user chose for the kind. An average must not overflow on the way, so it is always folded
 // in one place.
 const Forced* forced_for(const Call& call, const PlanFacts& facts) {
@@ -110,61 +60,86 @@ const Forced* forced_for(const Call& call, const PlanFacts& facts) {
   return averages && !forced.schedule->fixed_order ? nullptr : &forced;
 }
 
-std::uint32_t default_chunks(CallKind kind, Algorithm algorithm, std::uint32_t world) {
-  return kind == CallKind::all_reduce && algorithm != Algorithm::one_shot ? world : 1;
+// A call with one count for all ranks in place of one with a count for each.
+Call evened(const Call& call, const PlanFacts& facts) {
+  Call even = call;
+  if (call.blocks == nullptr) return even;
+  std::uint64_t elements = 0;
+  for (const auto* counts : {&call.blocks->send_counts, &call.blocks->receive_counts}) {
+    elements =
+        std::max(elements, std::accumulate(counts->begin(), counts->end(), std::uint64_t{0}));
+  }
+  even.count = elements / static_cast<std::uint64_t>(facts.world);
+  if (call.kind == CallKind::all_to_all_v) even.kind = CallKind::all_to_all;
+  if (call.kind == CallKind::all_gather_v) even.kind = CallKind::all_gather;
+  if (call.kind == CallKind::reduce_scatter_v) even.kind = CallKind::reduce_scatter;
+  return even;
+}
+
+// Whether NCCL_ALGO leaves the kind a schedule that folds in rank order.
+bool leaves_fixed_order(CallKind kind, const PlanFacts& facts) {
+  for (int i = 0; i < kAlgorithms; ++i) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    const CatalogueEntry* schedule = schedule_of(kind, algorithm);
+    if (schedule == nullptr || (facts.allowed[index_of(kind)] & bit_of(algorithm)) == 0) continue;
+    if (schedule->fixed_order) return true;
+  }
+  return false;
 }
 
 }  // namespace
-
-std::string_view name_of(Algorithm algorithm) {
-  constexpr std::string_view kNames[kAlgorithms] = {
-      "ring",      "one_shot",    "two_shot",    "direct",           "pairwise",           "star",
-      "two_rings", "tree",        "double_tree", "halving_doubling", "recursive_doubling", "bruck",
-      "binomial",  "hierarchical"};
-  return kNames[static_cast<int>(algorithm)];
-}
-
-std::optional<CollectiveKind> collective_of(CallKind kind) {
-  switch (kind) {
-    case CallKind::all_reduce:
-      return CollectiveKind::all_reduce;
-    case CallKind::reduce:
-      return CollectiveKind::reduce;
-    case CallKind::broadcast:
-      return CollectiveKind::broadcast;
-    case CallKind::all_gather:
-      return CollectiveKind::all_gather;
-    case CallKind::reduce_scatter:
-      return CollectiveKind::reduce_scatter;
-    case CallKind::all_to_all:
-      return CollectiveKind::all_to_all;
-    case CallKind::gather:
-      return CollectiveKind::gather;
-    case CallKind::scatter:
-      return CollectiveKind::scatter;
-    default:
-      return std::nullopt;
-  }
-}
 
 std::uint64_t largest_slice(DataType type, std::uint64_t slot_bytes) {
   const std::uint64_t line = line_elements(type);
   return std::max(line, slot_bytes / size_of(type) / line * line);
 }
 
+bool needs_fixed_order(const Call& call, const PlanFacts& facts) {
+  if (!reduces(call.kind)) return false;
+  if (facts.reproducible || call.op == ReduceOp::avg) return true;
+  return is_low_precision(call.type) && call.kind != CallKind::reduce &&
+         leaves_fixed_order(call.kind, facts);
+}
+
+Choice choice_for(const Call& call, const PlanFacts& facts) {
+  if (const Forced* forced = forced_for(call, facts)) {
+    return {forced->algorithm, forced->slice_bytes};
+  }
+  const std::uint64_t bytes = message_bytes(call.kind, call.count * size_of(call.type),
+                                            static_cast<std::uint32_t>(facts.world));
+  return facts.choices.at(call.kind, needs_fixed_order(call, facts), size_class(bytes)).choice;
+}
+
+double predicted_seconds(const Call& call, int rank, const PlanFacts& facts) {
+  if (call.kind == CallKind::send || call.kind == CallKind::receive) {
+    const auto other = static_cast<std::uint32_t>(call.root);
+    const auto self = static_cast<std::uint32_t>(rank);
+    const sim::LinkCost cost = model_of(facts.machine).link(self, other);
+    const double per_byte = std::max(cost.seconds_per_byte, 2 * cost.overhead_per_byte);
+    return cost.latency + 2 * cost.overhead +
+           static_cast<double>(call.count * size_of(call.type)) * per_byte;
+  }
+  const Call even = evened(call, facts);
+  const bool forced = forced_for(even, facts) != nullptr;
+  return facts.choices.seconds(even.kind, !forced && needs_fixed_order(even, facts),
+                               message_bytes(even.kind, even.count * size_of(even.type),
+                                             static_cast<std::uint32_t>(facts.world)));
+}
+
 Plan make_plan(const Call& call, int rank, const PlanFacts& facts) {
   Plan plan;
-  const Forced* forced = forced_for(call, facts);
-  plan.algorithm = forced != nullptr ? forced->algorithm : algorithm_for(call, facts);
-  plan.by_reference = plan.algorithm != Algorithm::one_shot;
+  plan.algorithm = Algorithm::direct;
   const auto world = static_cast<std::uint32_t>(facts.world);
-  std::uint32_t chunks = default_chunks(call.kind, plan.algorithm, world);
+  std::uint32_t chunks = 1;
   std::uint64_t slot_bytes = facts.slot_bytes;
-  if (forced != nullptr) {
+  if (collective_of(call.kind)) {
+    const Choice choice = choice_for(call, facts);
     const auto per_host = static_cast<std::uint32_t>(facts.ranks_per_host);
-    const CatalogueEntry& schedule = *forced->schedule;
+    const CatalogueEntry& schedule = *schedule_of(call.kind, choice.algorithm);
+    plan.algorithm = choice.algorithm;
     plan.by_reference = schedule.by_reference;
     chunks = schedule.build(0, world, 0, per_host).input_chunks;
+    if (choice.slice_bytes != 0) slot_bytes = std::min(slot_bytes, choice.slice_bytes);
     slot_bytes /= schedule.longest_run(world, per_host);
   }
   const std::uint64_t most = largest_slice(call.type, slot_bytes);
@@ -227,9 +202,7 @@ Program build_program(CallKind kind, Algorithm algorithm, int rank, int world, i
     default:
       break;
   }
-  const CatalogueEntry* schedule =
-      find_schedule(name_of(algorithm), collective_of(kind).value_or(CollectiveKind::all_to_all));
-  return schedule->build(r, n, to, static_cast<std::uint32_t>(ranks_per_host));
+  return schedule_of(kind, algorithm)->build(r, n, to, static_cast<std::uint32_t>(ranks_per_host));
 }
 
 }  // namespace gyre

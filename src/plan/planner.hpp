@@ -4,54 +4,38 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
-#include "collectives/catalogue.hpp"
+#include "plan/algorithm.hpp"
+#include "plan/algorithm_list.hpp"
+#include "plan/choices.hpp"
+#include "plan/machine_facts.hpp"
 #include "schedule/call.hpp"
 #include "schedule/layout.hpp"
 #include "schedule/step.hpp"
 
 namespace gyre {
 
-// The names of the catalogue, any kind's.
-enum class Algorithm : std::uint8_t {
-  ring,
-  one_shot,
-  two_shot,
-  direct,
-  pairwise,
-  star,
-  two_rings,
-  tree,
-  double_tree,
-  halving_doubling,
-  recursive_doubling,
-  bruck,
-  binomial,
-  hierarchical,
-};
-inline constexpr int kAlgorithms = 14;
-std::string_view name_of(Algorithm algorithm);
-
-inline constexpr std::size_t kCallKinds = 13;
-
 // A kind's schedule where the user chose it, or null.
 struct Forced {
   Algorithm algorithm = Algorithm::ring;
   const CatalogueEntry* schedule = nullptr;
+  std::uint64_t slice_bytes = 0;  // at most; 0: as long as slots
 };
 
 // What all ranks of a communicator agreed on at init.
 struct PlanFacts {
   int world = 1;
-  int ranks_per_host = 1;     // consecutive ranks; 1 where hosts have different numbers of them
-  bool memory_lanes = false;  // every pair of ranks shares memory
+  int ranks_per_host = 1;  // consecutive ranks; 1 where hosts have different numbers of them
   bool reproducible = false;
-  std::uint32_t ring_only = 0;  // kinds, by bit, to which NCCL_ALGO leaves nothing but a ring
+  bool short_form =
+      true;  // NCCL_PROTO leaves small one-shots the form that carries flags with data
+  std::uint32_t slots = 4;
   std::uint64_t slot_bytes = 0;
-  std::uint64_t one_shot_bytes = 0;
+  std::uint64_t one_shot_bytes = 0;            // larger messages are not sent to all ranks at once
+  AllowedAlgorithms allowed = {};              // NCCL_ALGO and the channels that may be used
   std::array<Forced, kCallKinds> forced = {};  // by kind: GYRE_ALGO
+  MachineFacts machine;
+  Choices choices;  // rank 0's
 };
 
 struct Plan {
@@ -62,8 +46,18 @@ struct Plan {
   std::uint64_t tiles = 1;
 };
 
-// The collective of the catalogue that a kind of call is; the v-variants and messages are none.
-std::optional<CollectiveKind> collective_of(CallKind kind);
+// Whether the call's contributions must be folded in rank order, in one place: in reproducible
+// mode; averages, which must not overflow on the way; low-precision floats, which are then rounded
+// once (but for a reduce, whose root would have to receive everything), if NCCL_ALGO leaves a
+// schedule that does.
+bool needs_fixed_order(const Call& call, const PlanFacts& facts);
+
+// What runs the call: the user's choice, or the planner's. Precondition: a planned kind.
+Choice choice_for(const Call& call, const PlanFacts& facts);
+
+// How long rank 0 predicted that a call takes, without what waits for it. All-to-all-v and its like
+// are taken for calls with equal blocks of as many bytes.
+double predicted_seconds(const Call& call, int rank, const PlanFacts& facts);
 
 // `call` is a collective with one count for all ranks, or all_gather_v / reduce_scatter_v, whose
 // block table the layouts then point into.

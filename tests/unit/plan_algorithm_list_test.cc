@@ -5,14 +5,28 @@
 namespace gyre {
 namespace {
 
-constexpr std::uint32_t kAll = bit_of(CallKind::broadcast) | bit_of(CallKind::reduce) |
-                               bit_of(CallKind::all_gather) | bit_of(CallKind::reduce_scatter) |
-                               bit_of(CallKind::all_reduce);
+AllowedAlgorithms allowed(std::string_view text) {
+  const auto lists = read_algorithm_list(text);
+  EXPECT_TRUE(lists) << text << ": " << lists.error().text;
+  return lists ? *lists : AllowedAlgorithms{};
+}
 
-std::uint32_t ring_only(std::string_view text) {
-  const auto kinds = read_algorithm_list(text);
-  EXPECT_TRUE(kinds) << text << ": " << kinds.error().text;
-  return kinds ? *kinds : ~0U;
+AlgorithmSet allowed(std::string_view text, CallKind kind) { return allowed(text)[index_of(kind)]; }
+
+constexpr AlgorithmSet kRings = bit_of(Algorithm::ring) | bit_of(Algorithm::two_rings);
+constexpr AlgorithmSet kTrees =
+    bit_of(Algorithm::tree) | bit_of(Algorithm::double_tree) | bit_of(Algorithm::binomial);
+
+void expect_rings_alone(std::string_view text) {
+  for (const CallKind kind : {CallKind::broadcast, CallKind::reduce, CallKind::all_gather,
+                              CallKind::reduce_scatter, CallKind::all_reduce}) {
+    EXPECT_EQ(allowed(text, kind), kRings) << text;
+  }
+  EXPECT_EQ(allowed(text, CallKind::gather), kAllAlgorithms) << text;
+}
+
+void expect_free(std::string_view text) {
+  for (const AlgorithmSet set : allowed(text)) EXPECT_EQ(set, kAllAlgorithms) << text;
 }
 
 void expect_refused(std::string_view text, std::string_view named) {
@@ -23,27 +37,37 @@ void expect_refused(std::string_view text, std::string_view named) {
   EXPECT_NE(kinds.error().text.find(named), std::string::npos) << kinds.error().text;
 }
 
-TEST(AlgorithmList, NothingLeavesTheChoiceFree) { EXPECT_EQ(ring_only(""), 0U); }
+TEST(AlgorithmList, NothingLeavesTheChoiceFree) { expect_free(""); }
 
-TEST(AlgorithmList, RingAloneIsForced) {
-  EXPECT_EQ(ring_only("Ring"), kAll);
-  EXPECT_EQ(ring_only("RING"), kAll);
-  EXPECT_EQ(ring_only("ring,ring"), kAll);
-  EXPECT_EQ(ring_only("^Tree,CollnetDirect,CollnetChain,NVLS,NVLSTree,PAT"), kAll);
+TEST(AlgorithmList, RingAlone) {
+  expect_rings_alone("Ring");
+  expect_rings_alone("RING");
+  expect_rings_alone("ring,ring");
 }
 
-TEST(AlgorithmList, OthersBesideRingLeaveTheChoiceFree) {
-  EXPECT_EQ(ring_only("Tree,Ring"), 0U);
-  EXPECT_EQ(ring_only("^Tree"), 0U);
-  EXPECT_EQ(ring_only("^nvls,NVLSTREE"), 0U);
+TEST(AlgorithmList, ListsAreObeyedToTheLetter) {
+  EXPECT_EQ(allowed("Tree,Ring", CallKind::all_reduce), kRings | kTrees);
+  EXPECT_EQ(allowed("PAT,Ring", CallKind::all_gather), kRings | bit_of(Algorithm::bruck));
+}
+
+TEST(AlgorithmList, ExclusionsLeaveWhatHasNoName) {
+  EXPECT_EQ(allowed("^Tree", CallKind::all_reduce), kAllAlgorithms & ~kTrees);
+  EXPECT_EQ(allowed("^Ring,Tree", CallKind::all_reduce), kAllAlgorithms & ~kTrees & ~kRings);
+  expect_free("^nvls,NVLSTREE");
 }
 
 TEST(AlgorithmList, EntriesOfFunctions) {
-  EXPECT_EQ(ring_only("allreduce:ring"), bit_of(CallKind::all_reduce));
-  EXPECT_EQ(ring_only("AllGather:Ring;broadcast:RING"),
-            bit_of(CallKind::all_gather) | bit_of(CallKind::broadcast));
-  EXPECT_EQ(ring_only("Ring;ReduceScatter:Ring,PAT"), kAll & ~bit_of(CallKind::reduce_scatter));
-  EXPECT_EQ(ring_only("reduce:^tree"), 0U);
+  EXPECT_EQ(allowed("allreduce:ring", CallKind::all_reduce), kRings);
+  EXPECT_EQ(allowed("allreduce:ring", CallKind::broadcast), kAllAlgorithms);
+  EXPECT_EQ(allowed("AllGather:Ring;broadcast:RING", CallKind::broadcast), kRings);
+  EXPECT_EQ(allowed("Ring;ReduceScatter:Ring,PAT", CallKind::reduce_scatter),
+            kRings | bit_of(Algorithm::bruck));
+  EXPECT_EQ(allowed("Ring;ReduceScatter:Ring,PAT", CallKind::reduce), kRings);
+}
+
+TEST(AlgorithmList, AListForAllLeavesAloneWhoHasNoneOfIt) {
+  EXPECT_EQ(allowed("Tree", CallKind::all_reduce), kTrees);
+  EXPECT_EQ(allowed("Tree", CallKind::all_gather), kAllAlgorithms);
 }
 
 TEST(AlgorithmList, UnknownWordsAreNamed) {
@@ -59,10 +83,10 @@ TEST(AlgorithmList, UnknownWordsAreNamed) {
 }
 
 TEST(AlgorithmList, AListMustLeaveSomething) {
-  expect_refused("Tree", "Broadcast");
-  expect_refused("^Ring", "no algorithm");
-  expect_refused("allreduce:nvls,tree", "AllReduce");
-  EXPECT_EQ(ring_only("Tree;Ring"), kAll);  // the later entry counts
+  expect_refused("NVLS", "every function");
+  expect_refused("allgather:tree", "AllGather");
+  expect_refused("allreduce:nvls,pat", "AllReduce");
+  expect_rings_alone("NVLS;Ring");  // the later entry counts
 }
 
 }  // namespace

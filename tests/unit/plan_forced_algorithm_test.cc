@@ -83,6 +83,19 @@ TEST(ForcedAlgorithm, WhatDoesNotFitIsRefusedWithTheReason) {
   EXPECT_EQ(forced("all_reduce:star", CallKind::all_reduce, facts), Algorithm::star);
 }
 
+TEST(ForcedAlgorithm, SlicesAreAskedForWithTheName) {
+  PlanFacts facts = facts_of(4);
+  ASSERT_TRUE(force_algorithms("all_reduce:tree@16K", facts));
+  EXPECT_EQ(facts.forced[index_of(CallKind::all_reduce)].slice_bytes, 16U << 10);
+  Call call;
+  call.count = 1 << 20;
+  EXPECT_EQ(make_plan(call, 0, facts).input.slice * size_of(call.type), 16U << 10);
+  expect_refused("tree@15K", "power of two");
+  expect_refused("tree@", "power of two");
+  expect_refused("tree@banana", "\"banana\"");
+  expect_refused("all_reduce:halving_doubling@64", "at least 128 bytes", facts_of(5));
+}
+
 TEST(ForcedAlgorithm, AveragesAreFoldedInOnePlaceAllTheSame) {
   PlanFacts facts = facts_of(4);
   ASSERT_TRUE(force_algorithms("all_reduce:recursive_doubling", facts));

@@ -1,0 +1,65 @@
+#include "plan/algorithm.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/parse_value.hpp"
+
+namespace gyre {
+
+std::string_view name_of(Algorithm algorithm) {
+  constexpr std::string_view kNames[kAlgorithms] = {
+      "ring",      "one_shot",    "two_shot",    "direct",           "pairwise",           "star",
+      "two_rings", "tree",        "double_tree", "halving_doubling", "recursive_doubling", "bruck",
+      "binomial",  "hierarchical"};
+  return kNames[static_cast<int>(algorithm)];
+}
+
+std::string plain_name(std::string_view name) {
+  std::string text = lower_case(name);
+  std::erase(text, '_');
+  return text;
+}
+
+std::optional<CollectiveKind> collective_of(CallKind kind) {
+  switch (kind) {
+    case CallKind::all_reduce:
+      return CollectiveKind::all_reduce;
+    case CallKind::reduce:
+      return CollectiveKind::reduce;
+    case CallKind::broadcast:
+      return CollectiveKind::broadcast;
+    case CallKind::all_gather:
+      return CollectiveKind::all_gather;
+    case CallKind::reduce_scatter:
+      return CollectiveKind::reduce_scatter;
+    case CallKind::all_to_all:
+      return CollectiveKind::all_to_all;
+    case CallKind::gather:
+      return CollectiveKind::gather;
+    case CallKind::scatter:
+      return CollectiveKind::scatter;
+    default:
+      return std::nullopt;
+  }
+}
+
+const CatalogueEntry* schedule_of(CallKind kind, Algorithm algorithm) {
+  const auto collective = collective_of(kind);
+  return collective ? find_schedule(name_of(algorithm), *collective) : nullptr;
+}
+
+std::uint64_t message_bytes(CallKind kind, std::uint64_t bytes_of_count, std::uint32_t world) {
+  switch (kind) {
+    case CallKind::all_gather:
+    case CallKind::reduce_scatter:
+    case CallKind::all_to_all:
+    case CallKind::gather:
+    case CallKind::scatter:
+      return bytes_of_count * world;
+    default:
+      return bytes_of_count;
+  }
+}
+
+}  // namespace gyre
