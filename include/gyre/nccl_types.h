@@ -163,7 +163,7 @@ typedef struct ncclConfig_v22800 {
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT /* maxP2pPeers, graphStreamOrdering */    \
   }
 
-/* Result of ncclGroupSimulateEnd: the predicted time in microseconds, -1 if not known. */
+/* Result of ncclGroupSimulateEnd: the predicted time in microseconds. */
 typedef struct ncclSimInfo_v22200 {
   size_t size;
   unsigned int magic;

@@ -1,6 +1,8 @@
 // The exported collectives, messages and groups: one line of meaning each.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "abi/calls.hpp"
 #include "abi/group.hpp"
 #include "abi/handle.hpp"
@@ -101,14 +103,14 @@ ncclResult_t gyre_ncclGroupEnd() { return guarded("ncclGroupEnd", group_end); }
 GYRE_EXPORTS(ncclGroupSimulateEnd);
 ncclResult_t gyre_ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   return guarded("ncclGroupSimulateEnd", [&]() -> Result<void> {
-    GYRE_TRY(group_drop());
+    GYRE_TRY_ASSIGN(const std::optional<double> seconds, group_simulate());
     if (info == nullptr) return Error{Status::invalid_argument, "simInfo is NULL"};
     const ncclSimInfo_t fresh = NCCL_SIM_INFO_INITIALIZER;
     if (info->magic != fresh.magic || info->size < sizeof fresh) {
       return Error{Status::invalid_argument,
                    "ncclSimInfo_t not initialized via NCCL_SIM_INFO_INITIALIZER"};
     }
-    info->estimatedTime = NCCL_UNDEF_FLOAT;  // not known
+    if (seconds) info->estimatedTime = static_cast<float>(*seconds * 1e6);
     return {};
   });
 }

@@ -1,6 +1,7 @@
 #include "abi/group.hpp"
 
 #include <algorithm>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -236,15 +237,24 @@ Result<void> group_end() {
   return result;
 }
 
-Result<void> group_drop() {
+Result<std::optional<double>> group_simulate() {
   if (group.depth == 0) {
     return Error{Status::invalid_usage, "not in a group call"};
   }
-  if (--group.depth > 0) return {};
-  Result<void> result = group.error ? Result<void>(*std::move(group.error)) : Result<void>();
+  if (--group.depth > 0) return std::optional<double>();
+  std::map<const Communicator*, double> seconds;
+  for (const Share& share : group.shares) {
+    for (const Call& call : share.calls) {
+      seconds[share.comm.get()] += share.comm->predicted_seconds(call);
+    }
+  }
+  double longest = 0;
+  for (const auto& [comm, time] : seconds) longest = std::max(longest, time);
+  const auto error = std::move(group.error);
   discard_openings();
   group.clear();
-  return result;
+  if (error) return *error;
+  return std::optional(longest);
 }
 
 void group_note(const Error& error) {

@@ -40,8 +40,10 @@ Result<void> submit_derivation(Derivation derivation);
 
 void group_start();
 Result<void> group_end();
-// Drops what the group holds; an error outside a group.
-Result<void> group_drop();
+// Drops what the group holds and says how many seconds it would have taken: the calls of a
+// communicator one after another, communicators side by side. No value for an inner group. An error
+// outside a group, and where a call of the group was one.
+Result<std::optional<double>> group_simulate();
 // Keeps the error of a call for the group's end, if there is a group.
 void group_note(const Error& error);
 // The same for a whole result, which it passes on; "in progress" is no error.
