@@ -11,12 +11,16 @@
 #include <vector>
 
 #include "tools/gyre/launcher.hpp"
+#include "tools/gyre/plan_arguments.hpp"
+#include "tools/gyre/plan_command.hpp"
 #include "tools/gyre/plot_command.hpp"
 #include "tools/gyre/run_options.hpp"
 #include "tools/gyre/settings_command.hpp"
 #include "tools/gyre/simulate_arguments.hpp"
 #include "tools/gyre/simulate_command.hpp"
 #include "tools/gyre/topo_command.hpp"
+#include "tools/gyre/tune_arguments.hpp"
+#include "tools/gyre/tune_command.hpp"
 #include "topology/synthetic.hpp"
 
 namespace gyre::tools {
@@ -65,6 +69,23 @@ int show_topology(const TopoOptions& options) {
   }
   fmt::print(stderr, "gyre topo: {}\n", text.error().text);
   return 1;
+}
+
+int show_plan(const PlanOptions& options) {
+  const auto text = plan_command(options);
+  if (text) {
+    fmt::print("{}", *text);
+    return 0;
+  }
+  fmt::print(stderr, "{}\n", text.error().text);
+  return text.status() == Status::invalid_argument ? kUsageError : 1;
+}
+
+int tune(const TuneOptions& options) {
+  const auto done = tune_command(options);
+  if (done) return 0;
+  fmt::print(stderr, "{}\n", done.error().text);
+  return done.status() == Status::invalid_argument ? kUsageError : 1;
 }
 
 int start_job(const RunOptions& options) {
@@ -166,6 +187,10 @@ int execute(int argc, char** argv) {
   chart->add_option("-o,--output", to, "The SVG file (standard output)");
   SimulateOptions simulation;
   const auto* simulated = add_simulate(app, simulation);
+  PlanOptions plan_options;
+  const auto* plan = add_plan(app, plan_options);
+  TuneOptions tune_options;
+  const auto* tuned = add_tune(app, tune_options);
   TopoOptions topo_options;
   const auto* topo = add_topo(app, topo_options);
   try {
@@ -179,6 +204,8 @@ int execute(int argc, char** argv) {
   }
   if (chart->parsed()) return plot(from, to);
   if (simulated->parsed()) return simulate(std::move(simulation));
+  if (plan->parsed()) return show_plan(plan_options);
+  if (tuned->parsed()) return tune(tune_options);
   if (topo->parsed()) return show_topology(topo_options);
   if (list->parsed()) return print_settings(markdown);
   const auto left = run->remaining();

@@ -1,34 +1,14 @@
 #include "tools/gyre/simulate_arguments.hpp"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 
 #include "base/parse_value.hpp"
+#include "tools/gyre/add_value.hpp"
 #include "tools/gyre/ranges.hpp"
 
 namespace gyre::tools {
 namespace {
-
-// An option whose text `parse` reads into `value`; `example` shows what is good.
-template <typename Value, typename Parse>
-CLI::Option* add_value(CLI::App* app, const std::string& name, Value& value, const Parse& parse,
-                       const std::string& example, const std::string& help) {
-  return app
-      ->add_option_function<std::string>(
-          name,
-          [&value, parse, example, name](const std::string& text) {
-            const auto parsed = parse(text);
-            if (!parsed) {
-              throw CLI::ValidationError(
-                  fmt::format("{}: '{}' is not a value such as {}", name, text, example));
-            }
-            value = static_cast<Value>(*parsed);
-          },
-          help)
-      ->type_name(example);
-}
 
 // Time per byte of a rate.
 std::optional<double> parse_per_byte(const std::string& text) {
