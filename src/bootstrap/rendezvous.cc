@@ -31,6 +31,14 @@ Address own_side_of(const std::vector<Address>& named) {
   return Address::any(family).with_port(named.front().port);
 }
 
+// How rank 0 reaches its own listener. One for both families is tried by both: a socket of IPv6
+// opens also where no interface has an address of it, loopback included.
+std::vector<Address> loopbacks_of(const Address& own) {
+  std::vector<Address> candidates = {Address::loopback(own.family).with_port(own.port)};
+  if (own.family == AF_INET6) candidates.push_back(Address::loopback(AF_INET).with_port(own.port));
+  return candidates;
+}
+
 // Connects to the rendezvous as `rank`; rank 0 of an id with a fixed port serves it as well.
 Result<Fd> reach(const UniqueId& id, int rank, int world, Deadline deadline,
                  const AbortState* abort, bool patient) {
@@ -43,7 +51,7 @@ Result<Fd> reach(const UniqueId& id, int rank, int world, Deadline deadline,
   if (contents.fixed_port && rank == 0) {
     const Address own = own_side_of(contents.root.addresses);
     GYRE_TRY(Hub::start({contents.key, Purpose::rendezvous, world, own}));
-    candidates = {Address::loopback(own.family).with_port(own.port)};
+    candidates = loopbacks_of(own);
   }
   const Hello hello{Purpose::rendezvous, static_cast<std::uint32_t>(rank), 0, 0};
   auto fd = dial(candidates, contents.key, hello, deadline, abort, patient);

@@ -42,6 +42,7 @@ struct Addresses {
 struct Names {
   std::string own;
   std::string hosts;
+  bool without_ipv6 = false;  // as containers have it
 };
 
 struct Scene {
@@ -51,9 +52,17 @@ struct Scene {
   std::string fixed = "";  // "host:port" of rank 0, or else rank 0 makes an id
 };
 
+// No interface of this namespace has an IPv6 address from now on; sockets of that kind still open.
+bool turn_ipv6_off() {
+  return shell(
+      "exec 2>/dev/null; for where in all default lo; do "
+      "echo 1 >/proc/sys/net/ipv6/conf/$where/disable_ipv6 || exit 1; done");
+}
+
 // A host name of our own, and a hosts file under the real one's name for this process alone.
 bool take_names(const Names& names) {
   if (names.own.empty()) return true;
+  if (names.without_ipv6 && !turn_ipv6_off()) return false;
   if (::unshare(CLONE_NEWNS | CLONE_NEWUTS) != 0) return false;
   if (::sethostname(names.own.c_str(), names.own.size()) != 0) return false;
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
@@ -188,6 +197,13 @@ TEST(Namespaces, AtANameThatIsLoopbackOnRank0) {
                  {"beta", "127.0.1.1 beta\n203.0.113.1 alpha\n"},
                  "alpha:29417"});
   }
+}
+// The hosts file of a container lists ::1 although its network has no IPv6 at all.
+TEST(Namespaces, AtANameOfBothFamiliesWhereIpv6IsOff) {
+  meet_across({kIpv4,
+               {"alpha", "127.0.0.1 alpha\n::1 alpha\n", true},
+               {"beta", "127.0.1.1 beta\n203.0.113.1 alpha\n"},
+               "alpha:29418"});
 }
 
 }  // namespace
