@@ -40,7 +40,7 @@ ncclUniqueId id_of(const UniqueId& id) {
 
 // The opening of one rank: a handle at once, the communicator behind it when it is done.
 Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
-                       const ncclConfig_t* config) {
+                       const ncclConfig_t* config, int device = 0) {
   if (out == nullptr) return null_argument("comm");
   if (world < 1 || rank < 0 || rank >= world) {
     return Error{Status::invalid_argument,
@@ -50,6 +50,7 @@ Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
     return Error{Status::invalid_argument, fmt::format("{} ranks: at most 65535", world)};
   }
   GYRE_TRY_ASSIGN(CommOptions options, read_config(config, {}));
+  options.device = device;
   auto comm = std::make_shared<Communicator>(rank, world, std::move(options));
   Opening opening;
   opening.comm = comm;
@@ -91,7 +92,8 @@ Result<void> init_all(ncclComm_t* comms, int count, const int* devices) {
   group_start();
   Result<void> result;
   for (int rank = 0; rank < count && result; ++rank) {
-    result = init_rank(comms + rank, count, id, rank, nullptr);
+    const int device = devices != nullptr ? devices[rank] : rank;
+    result = init_rank(comms + rank, count, id, rank, nullptr, device);
   }
   if (!result) group_note(result.error());
   Result<void> ended = group_end();
@@ -248,7 +250,7 @@ ncclResult_t gyre_ncclCommCuDevice(const ncclComm_t comm, int* device) {
   return guarded("ncclCommCuDevice", [&]() -> Result<void> {
     if (device == nullptr) return null_argument("device");
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
-    *device = 0;  // a host rank's only device
+    *device = live->options().device;
     return {};
   });
 }

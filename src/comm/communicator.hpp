@@ -56,6 +56,7 @@ struct PlannedCall {
 struct CommOptions {
   bool blocking = true;
   std::string name;
+  int device = 0;  // of a host rank, which has only one, a label
 };
 
 class Communicator final : public ControlEvents, public std::enable_shared_from_this<Communicator> {

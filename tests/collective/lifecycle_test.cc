@@ -110,9 +110,17 @@ TEST(Init, AllOfOneProcess) {
     EXPECT_EQ(rank_of(comms[i]), i);
     int device = -1;
     EXPECT_TRUE(ok(ncclCommCuDevice(comms[i], &device)));
+    EXPECT_EQ(device, devices[i]);
     ncclResult_t state = ncclInternalError;
     EXPECT_TRUE(ok(ncclCommGetAsyncError(comms[i], &state)));
     EXPECT_EQ(state, ncclSuccess);
+  }
+  for (ncclComm_t comm : comms) EXPECT_TRUE(ok(ncclCommDestroy(comm)));
+  ASSERT_TRUE(ok(ncclCommInitAll(comms, 3, nullptr)));
+  for (int i = 0; i < 3; ++i) {
+    int device = -1;
+    EXPECT_TRUE(ok(ncclCommCuDevice(comms[i], &device)));
+    EXPECT_EQ(device, i) << "without a list";
   }
   for (ncclComm_t comm : comms) EXPECT_TRUE(ok(ncclCommDestroy(comm)));
   const int bad[2] = {0, -1};
