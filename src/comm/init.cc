@@ -29,6 +29,16 @@ constexpr milliseconds kLastWords{2000};
 // The questioner's lanes rest while it waits for the answers.
 constexpr milliseconds kAnswerPatience{100};
 
+// Of all kinds of ranks communicators serve only this one so far; a program that counts on another
+// hands over pointers that mean nothing here.
+Result<void> check_device(const Settings& settings) {
+  if (settings.device == "auto" || settings.device == "host") return {};
+  return Error{Status::invalid_usage,
+               fmt::format("GYRE_DEVICE={}: communicators have host ranks only; set it to host, or "
+                           "leave it out",
+                           settings.device)};
+}
+
 std::string opening_of(int rank) { return fmt::format("init of rank {}", rank); }
 
 // Whether this rank found the error itself, so that the others cannot know of it.
@@ -52,6 +62,7 @@ Result<void> Communicator::open(const UniqueId& id) {
     const Result<Settings>& parsed = settings();
     if (!parsed) return parsed.error();
     settings_ = *parsed;
+    GYRE_TRY(check_device(settings_));
     const Deadline deadline = Deadline::after(milliseconds(settings_.init_timeout_ms));
     GYRE_TRY(meet(id, deadline));
     return wire(deadline);

@@ -168,6 +168,24 @@ TEST(Settings, UnknownAlgorithmIsNamed) {
   EXPECT_TRUE(contains(world.note(0).text, "\"Square\"")) << world.note(0).text;
 }
 
+// Host pointers are all that a communicator knows: whoever asks for another kind of rank is told,
+// and so are the others.
+TEST(Settings, AKindOfRankThatIsNotThereIsRefused) {
+  for (const char* kind : {"cuda", "hip"}) {
+    Environment asking = kQuick;
+    asking.emplace_back("GYRE_DEVICE", kind);
+    World world({{kQuick}, {asking}});
+    EXPECT_EQ(world.run(), (std::vector<int>{2, 2})) << kind;
+    EXPECT_EQ(world.note(1).result, ncclInvalidUsage);
+    const std::string setting = std::string("GYRE_DEVICE=") + kind;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      EXPECT_TRUE(contains(world.note(rank).text, setting.c_str())) << world.note(rank).text;
+    }
+    EXPECT_TRUE(contains(world.note(0).text, "rank 1")) << world.note(0).text;
+  }
+  expect_works({{"GYRE_DEVICE", "host"}});
+}
+
 // ---- /dev/shm ----
 
 bool own_mounts() {
