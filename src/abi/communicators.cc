@@ -51,6 +51,7 @@ Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
   }
   GYRE_TRY_ASSIGN(CommOptions options, read_config(config, {}));
   options.device = device;
+  if (rank == 0) log_version();
   auto comm = std::make_shared<Communicator>(rank, world, std::move(options));
   Opening opening;
   opening.comm = comm;

@@ -95,6 +95,7 @@ ncclComm_t init(const std::string& url) {
   UniqueId id;
   std::memcpy(id.bytes.data(), made.internal, sizeof made);
   auto options = value_or_throw("gyre::init", abi::read_config(nullptr, {}));
+  if (group.rank() == 0) abi::log_version();
   auto comm = std::make_shared<Communicator>(group.rank(), group.size(), std::move(options));
   value_or_throw("gyre::init", comm->open(id));
   return abi::make_handle(std::move(comm));

@@ -65,6 +65,15 @@ ncclResult_t report(std::string_view function, const Error& error) noexcept {
   return code_of(error.status);
 }
 
+void log_version() {
+  if (!log_enabled(LogLevel::version, Subsystem::init)) return;
+  const auto code = settings() ? settings()->nccl_version : NCCL_VERSION_CODE;
+  // Until 2.8 a version had one digit for its second number, since then two.
+  const std::int64_t minors = code < 10'000 ? 10 : 100;
+  log_line(LogLevel::version, fmt::format("NCCL version {}.{}.{}+gyre", code / (100 * minors),
+                                          code / 100 % minors, code % 100));
+}
+
 const char* last_error() {
   static thread_local std::string copy;
   LastError& kept = last();

@@ -16,6 +16,9 @@ ncclResult_t code_of(Status status);
 // Keeps the error's text for ncclGetLastError and logs it, once, as a WARN line.
 ncclResult_t report(std::string_view function, const Error& error) noexcept;
 
+// The line of NCCL_DEBUG=VERSION and above.
+void log_version();
+
 // The last text reported; valid until this thread's next call.
 const char* last_error();
 

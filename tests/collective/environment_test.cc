@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <fstream>
@@ -184,6 +185,33 @@ TEST(Settings, AKindOfRankThatIsNotThereIsRefused) {
     EXPECT_TRUE(contains(world.note(0).text, "rank 1")) << world.note(0).text;
   }
   expect_works({{"GYRE_DEVICE", "host"}});
+}
+
+// What a process with two ranks writes at this level.
+std::string output_at(const char* level) {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = in_child([&] {
+    ::dup2(ends[1], STDOUT_FILENO);
+    apply({{"NCCL_DEBUG", level}, {"GYRE_NCCL_VERSION", "23007"}});
+    ncclComm_t comms[2] = {};
+    if (ncclCommInitAll(comms, 2, nullptr) != ncclSuccess) return complain("init");
+    for (ncclComm_t comm : comms) ncclCommDestroy(comm);
+    return 0;
+  });
+  ::close(ends[1]);
+  EXPECT_EQ(status_of(child), 0);
+  std::string text(256, '\0');
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], text.data(), 256), 0)));
+  ::close(ends[0]);
+  return text;
+}
+
+TEST(Debug, Rank0SaysTheVersionOnce) {
+  for (const char* level : {"VERSION", "WARN"}) {
+    EXPECT_EQ(output_at(level), "NCCL version 2.30.7+gyre\n") << level;
+  }
+  EXPECT_EQ(output_at("none"), "");
 }
 
 // ---- /dev/shm ----
