@@ -6,7 +6,9 @@ Usage: trainer_agreement_test.py PATH_OF_GYRE PATH_OF_GYRE_TRAIN
 
 import json
 import os
+import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -102,6 +104,19 @@ class Agreement(unittest.TestCase):
 
     def test_time_limit_ends_all_ranks(self):
         done = self.run_job(2, "--steps", "100000000", "--seconds", "1", "--sample", "0")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_command_of_the_readme_trains(self):
+        readme = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+        found = re.search(r"`gyre run -n (\d+) gyre-train ([^`]*)`", readme.read_text(encoding="utf-8"))
+        self.assertIsNotNone(found, "the README trains nothing")
+        words = found[2].split()
+        words[words.index("--data") + 1] = self.text
+        words[words.index("--seconds") + 1] = "1"
+        done = subprocess.run(
+            [GYRE, "run", "-n", found[1], TRAIN, *words, "--sample", "0"],
+            capture_output=True, text=True, timeout=LIMIT, check=False,
+        )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_bad_requests_are_named_before_anybody_waits(self):
