@@ -86,14 +86,16 @@ TEST(Group, AnErrorWaitsForTheEndAndNothingIsLaunched) {
 TEST(Group, TheLastErrorCounts) {
   with_ranks(1, [](ncclComm_t comm, int) {
     float value = 1;
-    float factor = 1;
-    ncclRedOp_t op{};
+    const auto not_provided = [&] { return ncclCommSuspend(comm, NCCL_SUSPEND_MEM); };
     ASSERT_TRUE(ok(ncclGroupStart()));
     EXPECT_EQ(sum(value, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(not_provided(), ncclInvalidUsage);
     EXPECT_TRUE(ok(sum(value, comm)));
+    EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    ASSERT_TRUE(ok(ncclGroupStart()));
+    EXPECT_EQ(not_provided(), ncclInvalidUsage);
+    EXPECT_EQ(sum(value, nullptr), ncclInvalidArgument);
     EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
-    EXPECT_TRUE(
-        ok(ncclRedOpCreatePreMulSum(&op, &factor, ncclFloat32, ncclScalarHostImmediate, comm)));
   });
 }
 
