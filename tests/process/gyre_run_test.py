@@ -143,6 +143,10 @@ class Usage(unittest.TestCase):
             (("-n", "x", "true"), "x"),
             (("-e", "oops", "true"), "'oops' is not NAME=value"),
             (("--oops", "true"), "--oops"),
+            (("--timeout", "nan", "true"), "nan"),
+            (("--timeout", "0", "true"), "0.001"),
+            (("--grace", "nan", "true"), "nan"),
+            (("--grace", "-1", "true"), "-1"),
         ]:
             with self.subTest(arguments=arguments):
                 result = gyre_run(*arguments)

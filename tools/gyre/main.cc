@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -28,6 +30,12 @@ namespace {
 
 constexpr int kUsageError = 2;
 constexpr int kCannotStart = 127;
+
+// CLI::Range lets NaN through, which is neither below nor above anything.
+std::string refuse_nan(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? fmt::format("'{}' is no number", text)
+                                                        : std::string();
+}
 
 milliseconds to_milliseconds(double seconds) {
   return milliseconds(static_cast<milliseconds::rep>(seconds * 1000));
@@ -123,11 +131,13 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option_function<double>(
          "--timeout", [&options](double seconds) { options.timeout = to_milliseconds(seconds); },
          "End the job after this many seconds")
-      ->check(CLI::Range(0.001, 1e9));
+      ->check(CLI::Range(0.001, 1e9))
+      ->check(refuse_nan);
   run->add_option_function<double>(
          "--grace", [&options](double seconds) { options.grace = to_milliseconds(seconds); },
          "Seconds between SIGTERM and SIGKILL (5)")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(CLI::Range(0.0, 1e9))
+      ->check(refuse_nan);
   run->prefix_command();
   return run;
 }
