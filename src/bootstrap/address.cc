@@ -59,7 +59,8 @@ Error unknown_host(const HostPort& target, int error, int system) {
   const std::string why = error == EAI_SYSTEM ? std::generic_category().message(system)
                                               : std::string(::gai_strerror(error));
   return {Status::system, fmt::format("looking up host \"{}\": {} (it is named by NCCL_COMM_ID, "
-                                      "MASTER_ADDR or a tcp:// address)",
+                                      "MASTER_ADDR, a tcp:// address or else the launcher's list "
+                                      "of nodes)",
                                       target.host, why)};
 }
 
