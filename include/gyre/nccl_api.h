@@ -259,11 +259,13 @@ GYRE_NCCL_FUNCTION(ncclResult_t, ncclGroupEnd, (void));
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo));
 
 /* ---- Parameters -------------------------------------------------------------------------
- * Read access to the library's settings, by key (the environment variable's name). */
+ * Read access to the library's settings, by key (the environment variable's name): what it read
+ * when it began, not the environment of now. If it could not read that, the same error. */
 
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclParamBind, (ncclParamHandle_t * out, const char* key));
 
-/* The value as that type; ncclInvalidArgument if it does not fit. */
+/* The value as that type: bytes, seconds, 0 or 1 for switches ("128K" is 131072);
+ * ncclInvalidArgument if it does not fit or is no whole number. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclParamGetI8, (ncclParamHandle_t h, int8_t* out));
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclParamGetI16, (ncclParamHandle_t h, int16_t* out));
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclParamGetI32, (ncclParamHandle_t h, int32_t* out));

@@ -1,15 +1,15 @@
-// ncclParam*: the settings, by the name of their environment variable.
+// ncclParam*: the settings of this process, by the name of their environment variable. Values are
+// those that the library goes by, with units worked out, whatever the environment says by now.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <concepts>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "abi/report.hpp"
-#include "base/environment.hpp"
 #include "base/settings.hpp"
 
 using namespace gyre;       // NOLINT(google-build-using-namespace): the exports speak of both
@@ -30,9 +30,9 @@ Result<const SettingRow*> find_row(const char* key) {
   return Error{Status::invalid_argument, fmt::format("{} is no setting of this library", key)};
 }
 
-std::string value_of(const SettingRow& row) {
-  const auto given = environment_value(row.name);
-  return given ? *given : std::string(row.fallback);
+Result<std::string> value_of(const SettingRow& row) {
+  if (!settings()) return settings().error();
+  return setting_text(row, *settings());
 }
 
 template <std::integral T>
@@ -41,12 +41,14 @@ ncclResult_t get_integer(std::string_view function, ncclParamHandle_t handle, T*
     if (handle == nullptr || out == nullptr) {
       return Error{Status::invalid_argument, "handle or out is NULL"};
     }
-    const std::string text = value_of(*row_of(handle));
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-    if (error != std::errc() || end != text.data() + text.size()) {
+    const SettingRow& row = *row_of(handle);
+    if (!settings()) return settings().error();
+    const auto number = setting_number(row, *settings());
+    if (!number || !std::in_range<T>(*number)) {
       return Error{Status::invalid_argument, fmt::format("{}={} does not fit the type asked for",
-                                                         row_of(handle)->name, text)};
+                                                         row.name, setting_text(row, *settings()))};
     }
+    *out = static_cast<T>(*number);
     return {};
   });
 }
@@ -103,7 +105,7 @@ ncclResult_t gyre_ncclParamGetStr(ncclParamHandle_t handle, const char** out) {
       return Error{Status::invalid_argument, "handle or out is NULL"};
     }
     static thread_local std::string text;
-    text = value_of(*row_of(handle));
+    GYRE_TRY_ASSIGN(text, value_of(*row_of(handle)));
     *out = text.c_str();
     return {};
   });
@@ -115,7 +117,7 @@ ncclResult_t gyre_ncclParamGet(ncclParamHandle_t handle, void* out, int most, in
     if (handle == nullptr || out == nullptr || length == nullptr || most < 0) {
       return Error{Status::invalid_argument, "an argument is NULL or negative"};
     }
-    const std::string text = value_of(*row_of(handle));
+    GYRE_TRY_ASSIGN(const std::string text, value_of(*row_of(handle)));
     *length = static_cast<int>(text.size());
     std::memcpy(out, text.data(), std::min(text.size(), static_cast<std::size_t>(most)));
     return {};
@@ -128,7 +130,7 @@ ncclResult_t gyre_ncclParamGetParameter(const char* key, const char** value, int
     if (value == nullptr) return Error{Status::invalid_argument, "value is NULL"};
     GYRE_TRY_ASSIGN(const SettingRow* row, find_row(key));
     static thread_local std::string text;
-    text = value_of(*row);
+    GYRE_TRY_ASSIGN(text, value_of(*row));
     *value = text.c_str();
     if (length != nullptr) *length = static_cast<int>(text.size());
     return {};
@@ -157,8 +159,8 @@ GYRE_EXPORTS(ncclParamDumpAll);
 void gyre_ncclParamDumpAll() {
   (void)contained("ncclParamDumpAll", []() -> Result<void> {
     for (const SettingRow& row : setting_table()) {
-      std::printf("%.*s=%s\n", static_cast<int>(row.name.size()), row.name.data(),
-                  value_of(row).c_str());
+      GYRE_TRY_ASSIGN(const std::string text, value_of(row));
+      std::printf("%.*s=%s\n", static_cast<int>(row.name.size()), row.name.data(), text.c_str());
     }
     return {};
   });

@@ -340,6 +340,10 @@ Result<void> check_together(const Settings& settings) {
   return {};
 }
 
+const Entry& entry_of(const SettingRow& row) {
+  return table()[static_cast<std::size_t>(&row - setting_table().data())];
+}
+
 }  // namespace
 
 Result<Settings> parse_settings(std::span<const NamedValue> environment) {
@@ -395,6 +399,29 @@ std::span<const SettingRow> setting_table() {
     return all;
   }();
   return *rows;
+}
+
+std::string setting_text(const SettingRow& row, const Settings& settings) {
+  const Kind& kind = entry_of(row).kind;
+  const auto* text = std::get_if<Text>(&kind);
+  if (text != nullptr && text->field == nullptr) return environment_value(row.name).value_or("");
+  return print(kind, settings);
+}
+
+std::optional<std::int64_t> setting_number(const SettingRow& row, const Settings& settings) {
+  using Number = std::optional<std::int64_t>;
+  return std::visit(Overloaded{
+                        [&](const Flag& k) { return Number(settings.*k.field ? 1 : 0); },
+                        [&](const OptionalFlag& k) { return Number(settings.*k.field); },
+                        [&](const Integer& k) { return Number(settings.*k.field); },
+                        [&](const Bytes& k) { return Number(settings.*k.field); },
+                        [&](const Seconds& k) {
+                          const std::int64_t milliseconds = settings.*k.field;
+                          return milliseconds % 1000 == 0 ? Number(milliseconds / 1000) : Number();
+                        },
+                        [&](const auto&) { return parse_integer(setting_text(row, settings)); },
+                    },
+                    entry_of(row).kind);
 }
 
 std::string shared_settings_text(const Settings& settings) {

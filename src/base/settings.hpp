@@ -73,6 +73,12 @@ struct SettingRow {
 };
 std::span<const SettingRow> setting_table();
 
+// What a row's setting is, as text in the form that the parser reads; "" if it is none. The log's
+// are those of the environment now, which ncclResetDebugInit reads again.
+std::string setting_text(const SettingRow& row, const Settings& settings);
+// The same as a number: bytes, seconds, 0 or 1 for flags. None for what is no whole number.
+std::optional<std::int64_t> setting_number(const SettingRow& row, const Settings& settings);
+
 // "NAME=value" lines of the settings that every rank of a communicator must share; compared by hash
 // at init, shown line by line when they differ.
 std::string shared_settings_text(const Settings& settings);
