@@ -80,7 +80,7 @@ class Link {
     (void)data, (void)bytes, (void)by_call, (void)header;
     return false;
   }
-  // The same for memory of region_alloc(), whatever its size.
+  // The same for a region (transport/shm/region.hpp), whatever its size.
   virtual bool refer_region(const std::byte* data, std::uint64_t bytes, SlotHeader& header) {
     (void)data, (void)bytes, (void)header;
     return false;
@@ -121,6 +121,13 @@ class Link {
     (void)header, (void)bytes, (void)into;
     return Error{Status::internal, "a slot's payload cannot be read over this transport"};
   }
+
+  // Asked after the payload of a received slot was read where it lies: whether that was the peer's
+  // memory all the while.
+  virtual Result<void> intact(const SlotHeader& header) const {
+    (void)header;
+    return {};
+  }
 };
 
 class Transport {
@@ -145,6 +152,9 @@ class Transport {
   virtual void descriptors(std::vector<pollfd>& fds) const { (void)fds; }
   // Whether everything posted has left this process's lanes (wires only; memory lanes: true).
   virtual bool flushed() const { return true; }
+  // No call is running, so that no slot refers to anything: peers are told of regions that ended
+  // meanwhile, and theirs that did are unmapped. Executor's thread.
+  virtual void between_calls() {}
   // Local and immediate: nothing is waited for. With `goodbye`, bytes already posted still arrive.
   virtual void close(bool goodbye) = 0;
 };

@@ -141,9 +141,15 @@ GYRE_NCCL_FUNCTION(ncclResult_t, ncclCommMemStats,
 
 /* ---- Registered memory ------------------------------------------------------------------ */
 
-/* Announces a buffer of size bytes that operations will use often. Local. */
+/* Announces a buffer of size bytes that operations will use often. Local. If it lies in shared,
+ * writable mappings of one file (a memfd, a file of /dev/shm), processes of this host read it and
+ * write it in place, as they do with ncclMemAlloc's memory; other buffers gain nothing, and that is
+ * no error. Neither is the file to be cut short nor the memory to be unmapped while it is
+ * registered. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclCommRegister,
                    (const ncclComm_t comm, void* buff, size_t size, void** handle));
+/* Takes that back, peers' mappings too, once no operation uses the buffer. The end of the
+ * communicator does it for what is left. NULL does nothing. */
 GYRE_NCCL_FUNCTION(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* handle));
 
 /* Collective: makes a buffer of size bytes on each rank reachable by its peers. winFlags:

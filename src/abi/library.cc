@@ -79,18 +79,17 @@ ncclResult_t gyre_ncclCommRegister(const ncclComm_t comm, void* buffer, size_t s
     if (buffer == nullptr || size == 0) {
       return Error{Status::invalid_argument, "the buffer is NULL or empty"};
     }
-    // ncclMemAlloc memory is mapped by peers on first use, other memory needs nothing: there is
-    // nothing to do but to give a handle that can be told from none.
-    *handle = buffer;
+    GYRE_TRY_ASSIGN(*handle, live->register_memory(buffer, size));
     return {};
   });
 }
 
 GYRE_EXPORTS(ncclCommDeregister);
-ncclResult_t gyre_ncclCommDeregister(const ncclComm_t comm, void*) {
+ncclResult_t gyre_ncclCommDeregister(const ncclComm_t comm, void* handle) {
   return guarded("ncclCommDeregister", [&]() -> Result<void> {
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
-    return {};
+    if (handle == nullptr) return {};
+    return live->deregister_memory(handle);
   });
 }
 

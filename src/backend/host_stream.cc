@@ -24,12 +24,14 @@ Registry& registry() {
   return *only;
 }
 
-// Signals go to the program's own threads, never to a worker.
+// Signals go to the program's own threads, never to a worker; but for one that says what the thread
+// itself touched (base/fault_guard.hpp).
 class BlockSignals {
  public:
   BlockSignals() {
     sigset_t all;
     ::sigfillset(&all);
+    ::sigdelset(&all, SIGBUS);
     ::pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   BlockSignals(const BlockSignals&) = delete;

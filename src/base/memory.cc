@@ -46,8 +46,9 @@ Result<Mapping> Mapping::reserved(std::size_t bytes) {
   return Mapping(base, bytes);
 }
 
-Result<Mapping> Mapping::shared(const Fd& segment, std::size_t bytes) {
-  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(), 0);
+Result<Mapping> Mapping::shared(const Fd& segment, std::size_t bytes, std::uint64_t offset) {
+  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(),
+                      static_cast<off_t>(offset));
   if (base == MAP_FAILED) {
     return system_error(fmt::format("mmap of a shared segment of {} bytes", bytes), errno);
   }

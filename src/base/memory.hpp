@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -23,8 +24,8 @@ class Mapping {
   static Result<Mapping> anonymous(std::size_t bytes);
   // The same, promised to nobody: for address space of which little is ever touched.
   static Result<Mapping> reserved(std::size_t bytes);
-  // All of a shared segment.
-  static Result<Mapping> shared(const Fd& segment, std::size_t bytes);
+  // A shared segment, or the part of a file from `offset` on, which is a multiple of the page size.
+  static Result<Mapping> shared(const Fd& segment, std::size_t bytes, std::uint64_t offset = 0);
 
   std::byte* data() const { return static_cast<std::byte*>(base_); }
   std::size_t size() const { return bytes_; }

@@ -180,7 +180,25 @@ void Communicator::end(const Drive& drive) {
     });
   }
   count_up(drive.executor->finished);
+  between_calls();
   running_.leave();
+}
+
+// Inside running_, of one that was open. Peers that cannot be told now keep what they mapped.
+void Communicator::between_calls() {
+  (void)contained("", [this]() -> Result<void> {
+    for (const auto& transport : transports_) transport->between_calls();
+    return {};
+  });
+}
+
+Result<void> Communicator::deregister_memory(const void* handle) {
+  GYRE_TRY(registrations_.remove(handle));
+  // A call that runs does it at its end.
+  if (state() != State::ready || !running_.try_enter()) return {};
+  between_calls();
+  running_.leave();
+  return {};
 }
 
 Result<void> Communicator::run(std::span<const Call> calls) {

@@ -28,6 +28,7 @@
 #include "bootstrap/unique_id.hpp"
 #include "comm/facts.hpp"
 #include "comm/gate.hpp"
+#include "comm/registrations.hpp"
 #include "comm/turns.hpp"
 #include "comm/user_ops.hpp"
 #include "exec/rank_executor.hpp"
@@ -118,6 +119,13 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   static void drive(std::span<Drive> drives);
   void end(const Drive& drive);
 
+  // Lets peers map the buffer, if it lies in memory of a file (region_hold), until it is
+  // deregistered or the communicator ends. Peers give it up once no call uses it. Any thread.
+  Result<void*> register_memory(const void* buffer, std::size_t bytes) {
+    return registrations_.add(buffer, bytes);
+  }
+  Result<void> deregister_memory(const void* handle);
+
   // Runs `body`, which uses this communicator's control plane, while nobody else does and close()
   // waits for it; an error instead if it is not open.
   Result<void> while_open(const std::function<Result<void>()>& body);
@@ -148,6 +156,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
 
   // lifetime.cc
   void stop(const Error& reason);
+  void between_calls();
   void tear_down(bool calm);
 
   // init.cc: the phases of open()
@@ -193,6 +202,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Settings settings_;
   std::vector<PeerFacts> facts_;
   UserOps user_ops_;
+  Registrations registrations_;
   Turns turns_;
   std::uint64_t splits_ = 0;
   std::uint64_t collectives_ = 0;  // issued so far; guarded by running_

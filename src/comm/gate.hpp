@@ -23,6 +23,7 @@ class Gate {
     waiters_.fetch_sub(1, std::memory_order_relaxed);
     return entered;
   }
+  bool try_enter() { return !inside_.exchange(true, std::memory_order_seq_cst); }
   // Total order: either this store comes before a waiter's look at it, or the waiter's count comes
   // before the load here.
   void leave() {
@@ -33,8 +34,6 @@ class Gate {
   }
 
  private:
-  bool try_enter() { return !inside_.exchange(true, std::memory_order_seq_cst); }
-
   std::atomic<bool> inside_{false};
   std::atomic<int> waiters_{0};
   std::mutex mutex_;

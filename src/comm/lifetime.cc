@@ -125,6 +125,7 @@ void Communicator::tear_down(bool calm) {
   control_.reset();  // first: the reactor asks the executor for progress until then
   executor_.reset();
   transports_.clear();
+  registrations_.clear();
 }
 
 Result<void> Communicator::while_open(const std::function<Result<void>()>& body) {

@@ -112,7 +112,8 @@ Result<bool> StrandRun::execute_run(const Moved& moved, const Wiring& wiring) {
     header.kind = moved.bytes <= kInlineBytes ? SlotKind::inlined : SlotKind::staged;
   }
   move_chunks(moved, operands, local, small.data(), wiring);
-  if (!references_held(moved, wiring)) return false;
+  GYRE_TRY_ASSIGN(const bool held, references_held(moved, wiring));
+  if (!held) return false;
   post_sends(moved, small.data(), wiring);
   for (const std::uint32_t peer : senders) {
     Link& link = wiring.link(peer);

@@ -137,10 +137,13 @@ Result<int> StrandRun::gather_operands(const Moved& moved, const Wiring& wiring,
 
 // What was read in a peer's own memory counts only if the peer still stood by it afterwards. A peer
 // takes slots back when its call fails; the reason is on its way here.
-bool StrandRun::references_held(const Moved& moved, const Wiring& wiring) const {
+Result<bool> StrandRun::references_held(const Moved& moved, const Wiring& wiring) const {
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
-    const LaneReceiver& lane = wiring.link(peer).receive;
-    if (lane.header().by_reference() && !lane.still_there()) return false;
+    const Link& link = wiring.link(peer);
+    const SlotHeader& header = link.receive.header();
+    if (!header.by_reference()) continue;
+    if (!link.receive.still_there()) return false;
+    GYRE_TRY(link.intact(header));
   }
   return true;
 }
@@ -208,7 +211,8 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
     }
   }
   const bool placed = wiring.places->release(wiring.links);
-  if (!placed || !references_held(moved, wiring)) return false;
+  GYRE_TRY_ASSIGN(const bool held, references_held(moved, wiring));
+  if (!placed || !held) return false;
   post_sends(moved, value, wiring);
   for (const std::uint32_t peer : peers_of(moved.step.receive, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);

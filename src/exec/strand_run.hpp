@@ -100,7 +100,7 @@ class StrandRun {
   Result<int> gather_operands(const Moved& moved, const Wiring& wiring, int* local) const;
   Result<const std::byte*> receive_one(const Moved& moved, std::uint32_t peer, int slot,
                                        const Wiring& wiring) const;
-  bool references_held(const Moved& moved, const Wiring& wiring) const;
+  Result<bool> references_held(const Moved& moved, const Wiring& wiring) const;
   // False: a peer took a slot back meanwhile, and nothing was sent or released.
   Result<bool> execute(const Moved& moved, const Wiring& wiring);
   // Decides how the value travels to each peer. `lasting`: where it lies until the end of the call,

@@ -187,13 +187,16 @@ TEST(Region, IsFoundByAnyPartOfItAndNeverAfterFree) {
   EXPECT_FALSE(region_find(bytes + 4097, whole->bytes));
   EXPECT_FALSE(region_find(bytes - 1, 10));
   EXPECT_FALSE(region_find(&part, 8));
-  EXPECT_TRUE(region_descriptor(whole->id));
+  EXPECT_TRUE(region_file(whole->id).file);
   std::vector<std::uint64_t> freed;
-  const RegionWatch watch([&](std::uint64_t id) { freed.push_back(id); });
+  const RegionWatch watch([&](std::uint64_t id, RegionEnd when) {
+    EXPECT_EQ(when, RegionEnd::at_once);
+    freed.push_back(id);
+  });
   EXPECT_TRUE(region_free(memory));
   EXPECT_EQ(freed, std::vector<std::uint64_t>{whole->id});
   EXPECT_FALSE(region_find(memory, 1));
-  EXPECT_FALSE(region_descriptor(whole->id));
+  EXPECT_FALSE(region_file(whole->id).file);
   EXPECT_EQ(region_free(memory).status(), Status::invalid_argument);
   EXPECT_TRUE(region_free(nullptr));
   void* again = *region_alloc(10000);

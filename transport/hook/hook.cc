@@ -37,6 +37,7 @@ class HookTransport final : public Transport {
   Result<bool> poll() override;
   void descriptors(std::vector<pollfd>& fds) const override;
   bool flushed() const override;
+  void between_calls() override { inner_->between_calls(); }
   void close(bool goodbye) override;
 
  private:

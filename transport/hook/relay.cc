@@ -58,6 +58,7 @@ Result<bool> Relay::pump_in(Policy& policy) {
     }
     // The sender may have taken it back, to change it, while it was copied.
     if (header->by_reference() && !inner_->receive.still_there()) break;
+    GYRE_TRY(inner_->intact(*header));
     policy.on_receive(peer_, in_.position(), copy);
     in_.post();
     inner_->receive.release();

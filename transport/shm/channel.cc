@@ -21,8 +21,9 @@ Fd open_process(::pid_t pid) {
 
 }  // namespace
 
-Channel::Channel(int rank, int peer, Fd socket, ::pid_t pid)
-    : rank_(rank), peer_(peer), pid_(pid), socket_(std::move(socket)) {
+Channel::Channel(int rank, int peer, Fd socket, ::pid_t pid,
+                 std::shared_ptr<std::atomic<bool>> gone)
+    : rank_(rank), peer_(peer), pid_(pid), socket_(std::move(socket)), gone_(std::move(gone)) {
   // A process's own death needs no watching.
   if (pid != ::getpid()) process_ = open_process(pid);
 }
@@ -85,12 +86,13 @@ bool Channel::share(std::uint64_t id, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (shared_.contains(id)) return true;
   if (ended()) return false;
-  Fd descriptor = region_descriptor(id);
-  if (!descriptor) return false;
+  RegionFile region = region_file(id);
+  if (!region.file) return false;
   Message message = blank(MessageType::region);
   message.region = id;
   message.bytes = bytes;
-  if (!send_or_queue({message, std::move(descriptor)})) return false;
+  message.address = region.offset;
+  if (!send_or_queue({message, std::move(region.file)})) return false;
   shared_.insert(id);
   return true;
 }
@@ -164,6 +166,7 @@ void Channel::receive_locked() {
       case MessageType::region_gone:
         regions_.erase(message.region);
         version_.fetch_add(1, std::memory_order_release);
+        if (gone_ != nullptr) gone_->store(true, std::memory_order_release);
         break;
       case MessageType::goodbye:
         left_ = true;
@@ -177,15 +180,12 @@ void Channel::receive_locked() {
 
 // A region that cannot be mapped stays unknown; fetch() then says so when it is needed.
 void Channel::take_region(const Message& message, std::vector<Fd>& descriptors) {
-  if (descriptors.size() != 1 || message.bytes == 0 || regions_.size() >= kMaxRegions) return;
-  if (const auto checked = check_segment(descriptors[0], message.bytes); !checked) {
-    return log_warn("rank {}: memory of rank {}: {}", rank_, peer_, checked.error().text);
-  }
-  auto mapped = Mapping::shared(descriptors[0], message.bytes);
+  if (descriptors.size() != 1 || regions_.size() >= kMaxRegions) return;
+  auto mapped = PeerMemory::map(descriptors[0], message.address, message.bytes);
   if (!mapped) {
     return log_warn("rank {}: memory of rank {}: {}", rank_, peer_, mapped.error().text);
   }
-  regions_[message.region] = std::make_shared<const Mapping>(*std::move(mapped));
+  regions_[message.region] = std::make_shared<const PeerMemory>(*std::move(mapped));
   version_.fetch_add(1, std::memory_order_release);
 }
 

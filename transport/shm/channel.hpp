@@ -14,18 +14,20 @@
 #include <mutex>
 #include <set>
 
-#include "base/memory.hpp"
 #include "bootstrap/reactor.hpp"
 #include "transport/shm/message.hpp"
+#include "transport/shm/peer_memory.hpp"
 #include "transport/transport.hpp"
 
 namespace gyre::shm {
 
-using RegionMap = std::map<std::uint64_t, std::shared_ptr<const Mapping>>;
+using RegionMap = std::map<std::uint64_t, std::shared_ptr<const PeerMemory>>;
 
 class Channel : public std::enable_shared_from_this<Channel> {
  public:
-  Channel(int rank, int peer, Fd socket, ::pid_t pid);
+  // `gone` is set when a region of the peer is gone that was mapped here; may be null.
+  Channel(int rank, int peer, Fd socket, ::pid_t pid,
+          std::shared_ptr<std::atomic<bool>> gone = nullptr);
 
   // Begins to watch the peer's life; `events` until close().
   void start(PeerEvents* events);
@@ -35,7 +37,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   // Hands region `id` to the peer unless that was done before; never blocks. False: it cannot be.
   bool share(std::uint64_t id, std::uint64_t bytes);
-  // The region was freed here: the peer unmaps it.
+  // The region is gone here: the peer unmaps it.
   void forget(std::uint64_t id);
 
   // Receives what is there. Any thread.
@@ -66,6 +68,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   const ::pid_t pid_;
   Fd socket_;
   Fd process_;  // pidfd; may be empty
+  const std::shared_ptr<std::atomic<bool>> gone_;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<bool> ended_{false};
 

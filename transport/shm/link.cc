@@ -86,11 +86,15 @@ const std::byte* ShmLink::locate(const SlotHeader& header, std::uint64_t bytes) 
   return Link::locate(header, bytes);
 }
 
+void ShmLink::renew_regions() const {
+  const std::uint64_t version = channel_->version();
+  if (version == regions_version_) return;
+  regions_ = channel_->regions();
+  regions_version_ = version;
+}
+
 bool ShmLink::knows(std::uint64_t region) const {
-  if (const std::uint64_t version = channel_->version(); version != regions_version_) {
-    regions_ = channel_->regions();
-    regions_version_ = version;
-  }
+  renew_regions();
   return regions_.contains(region);
 }
 
@@ -103,7 +107,7 @@ std::byte* ShmLink::in_known_region(std::uint64_t region, std::uint64_t offset,
                                     std::uint64_t bytes) const {
   const auto found = regions_.find(region);
   if (found == regions_.end()) return nullptr;
-  const Mapping& memory = *found->second;
+  const PeerMemory& memory = *found->second;
   if (offset > memory.size() || bytes > memory.size() - offset) return nullptr;
   return memory.data() + offset;
 }
@@ -123,6 +127,19 @@ Result<void> ShmLink::fetch(const SlotHeader& header, std::uint64_t bytes, std::
                  fmt::format("rank {} referred to bytes outside of its shared memory", peer_)};
   }
   std::memcpy(into, data, bytes);
+  return {};
+}
+
+Result<void> ShmLink::intact(const SlotHeader& header) const {
+  if (!FaultGuard::any_broken() || header.kind != SlotKind::mapped) return {};
+  for (const std::uint64_t region : {header.reference.region, header.reference.place_region}) {
+    const auto found = regions_.find(region);
+    if (found == regions_.end() || !found->second->broken()) continue;
+    return Error{Status::peer_lost,
+                 fmt::format("rank {} cut the file short in which memory lies that it registered "
+                             "(ncclCommRegister)",
+                             peer_)};
+  }
   return {};
 }
 

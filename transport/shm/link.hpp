@@ -12,7 +12,7 @@ namespace gyre::shm {
 
 // When payloads of ordinary memory go by address (process_vm_readv).
 struct ReferRules {
-  bool regions = true;              // memory of ncclMemAlloc
+  bool regions = true;              // memory of ncclMemAlloc, and registered memory of files
   bool address = false;             // GYRE_CMA, and the peer has proved that it can
   bool always_address = false;      // by address also where it is not worth the system calls
   std::uint64_t region_bytes = 0;   // smallest payload sent as a part of a region
@@ -31,8 +31,11 @@ class ShmLink final : public Link {
   std::byte* place(const SlotHeader& header, std::uint64_t bytes) override;
   const std::byte* locate(const SlotHeader& header, std::uint64_t bytes) const override;
   Result<void> fetch(const SlotHeader& header, std::uint64_t bytes, std::byte* into) override;
+  Result<void> intact(const SlotHeader& header) const override;
 
   const std::shared_ptr<Channel>& channel() const { return channel_; }
+  // Lets go of regions that are gone. Executor's thread, while no slot refers to one.
+  void renew_regions() const;
 
  private:
   std::byte* in_region(std::uint64_t region, std::uint64_t offset, std::uint64_t bytes) const;

@@ -51,6 +51,7 @@ struct Message {
   std::uint32_t reads_address = 0;  // share: `address` is valid
   std::uint64_t slot_bytes = 0;
   std::uint64_t address = 0;  // share: where to read the proof of process_vm_readv
+                              // region: where in its file it begins
   std::uint64_t region = 0;   // region, region_gone
   std::uint64_t bytes = 0;    // region
   Mac mac{};

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/process.hpp"
@@ -65,9 +68,12 @@ class ShmTransport final : public Transport {
                                     Deadline deadline) override;
   void keep(std::span<const int> peers) override;
   Link* link(int peer) override;
+  void between_calls() override;
   void close(bool goodbye) override;
 
  private:
+  using Channels = std::vector<std::shared_ptr<Channel>>;
+  void region_gone(const Channels& channels, std::uint64_t id, RegionEnd when);
   Result<void> make_inbox(std::size_t lanes);
   void pair_up(std::span<const int> peers, std::span<const Blob> blobs, Deadline deadline);
   shm::ReferRules rules(const shm::Joined& joined) const;
@@ -79,6 +85,11 @@ class ShmTransport final : public Transport {
   Fd inbox_segment_;
   Mapping inbox_;
   std::map<int, std::unique_ptr<ShmLink>> links_;
+  std::mutex gone_mutex_;
+  std::vector<std::uint64_t> gone_;  // regions of which peers are to be told between calls
+  std::atomic<bool> any_gone_{false};
+  // Whether peers gave up regions that links may still have mapped.
+  std::shared_ptr<std::atomic<bool>> peers_gave_up_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<RegionWatch> region_watch_;
   bool closed_ = false;
 };
@@ -155,8 +166,8 @@ void ShmTransport::pair_up(std::span<const int> peers, std::span<const Blob> blo
   rendezvous.run(wanted, deadline, context_.abort);
   report(rendezvous.failures());
   for (auto& [peer, joined] : rendezvous.joined()) {
-    auto channel =
-        std::make_shared<Channel>(context_.rank, peer, std::move(joined.socket), joined.pid);
+    auto channel = std::make_shared<Channel>(context_.rank, peer, std::move(joined.socket),
+                                             joined.pid, peers_gave_up_);
     const shm::ReferRules refer = rules(joined);
     links_[peer] = std::make_unique<ShmLink>(peer, std::move(joined), std::move(channel),
                                              own_.layout.view(inbox_.data(), lanes[peer]), refer,
@@ -203,7 +214,7 @@ void ShmTransport::keep(std::span<const int> peers) {
     entry.second->channel()->close(false);
     return true;
   });
-  std::vector<std::shared_ptr<Channel>> channels;
+  Channels channels;
   for (const auto& [peer, link] : links_) {
     link->channel()->start(context_.events);
     channels.push_back(link->channel());
@@ -212,9 +223,36 @@ void ShmTransport::keep(std::span<const int> peers) {
     inbox_ = {};
     return;
   }
-  region_watch_.emplace([channels = std::move(channels)](std::uint64_t id) {
-    for (const auto& channel : channels) channel->forget(id);
+  region_watch_.emplace([this, channels = std::move(channels)](std::uint64_t id, RegionEnd when) {
+    region_gone(channels, id, when);
   });
+}
+
+void ShmTransport::region_gone(const Channels& channels, std::uint64_t id, RegionEnd when) {
+  if (when == RegionEnd::at_once) {
+    for (const auto& channel : channels) channel->forget(id);
+    return;
+  }
+  const std::lock_guard lock(gone_mutex_);
+  gone_.push_back(id);
+  any_gone_.store(true, std::memory_order_release);
+}
+
+void ShmTransport::between_calls() {
+  if (peers_gave_up_->load(std::memory_order_relaxed)) {
+    peers_gave_up_->exchange(false, std::memory_order_acq_rel);
+    for (const auto& [peer, link] : links_) link->renew_regions();
+  }
+  if (!any_gone_.load(std::memory_order_acquire)) return;
+  std::vector<std::uint64_t> gone;
+  {
+    const std::lock_guard lock(gone_mutex_);
+    gone = std::exchange(gone_, {});
+    any_gone_.store(false, std::memory_order_relaxed);
+  }
+  for (const std::uint64_t id : gone) {
+    for (const auto& [peer, link] : links_) link->channel()->forget(id);
+  }
 }
 
 Link* ShmTransport::link(int peer) {
