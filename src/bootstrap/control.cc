@@ -32,7 +32,7 @@ class SoloControl final : public Control {
   Result<std::vector<Progress>> ask_progress(milliseconds, const AbortState*) override {
     const ProgressCounts counts = events_->progress();
     return std::vector<Progress>{
-        {0, true, counts.entered, counts.finished, counts.call, counts.stamp}};
+        {0, true, counts.entered, counts.finished, counts.call, counts.stamp, counts.awaited}};
   }
 
  private:
@@ -61,7 +61,7 @@ class StarControl final : public Control {
     std::vector<Progress> progress;
     for (const AnswerMessage& answer : answers) {
       progress.push_back({static_cast<int>(progress.size()), answer.answered, answer.entered,
-                          answer.finished, answer.call, answer.stamp});
+                          answer.finished, answer.call, answer.stamp, answer.awaited});
     }
     return progress;
   }

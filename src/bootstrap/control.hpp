@@ -15,17 +15,19 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "bootstrap/address.hpp"
+#include "bootstrap/awaited_peer.hpp"
 #include "bootstrap/job_key.hpp"
 
 namespace gyre {
 
-// How many operations a rank has entered and finished, and its latest collective (CallTag and
-// CallStamp; a stamp of 0: none, or not known).
+// How many operations a rank has entered and finished, its latest collective (CallTag and
+// CallStamp; a stamp of 0: none, or not known), and what it last waited for at length.
 struct ProgressCounts {
   std::uint64_t entered = 0;
   std::uint64_t finished = 0;
   std::uint32_t call = 0;
   std::uint64_t stamp = 0;
+  AwaitedPeer awaited{};
 };
 
 // Told of the other ranks. All are called on the reactor's thread and must not block; none is
@@ -76,6 +78,7 @@ class Control {
     std::uint64_t finished = 0;
     std::uint32_t call = 0;
     std::uint64_t stamp = 0;
+    AwaitedPeer awaited{};
   };
   // Asks every rank how far it is; their reactors answer even while their user threads compute. A
   // stopped process does not answer within `patience`. By rank. If the hub itself does not answer:

@@ -109,6 +109,11 @@ std::vector<std::byte> encode(const std::vector<AnswerMessage>& answers) {
     writer.number(answer.finished);
     writer.number(answer.call);
     writer.number(answer.stamp);
+    writer.number(static_cast<std::uint32_t>(answer.awaited.peer));
+    writer.number(answer.awaited.sent);
+    writer.number(answer.awaited.taken);
+    writer.number(answer.awaited.call);
+    writer.number(answer.awaited.stamp);
   }
   return writer.take();
 }
@@ -126,6 +131,11 @@ Result<std::vector<AnswerMessage>> decode_answers(std::span<const std::byte> pay
     answer.finished = reader.number<std::uint64_t>();
     answer.call = reader.number<std::uint32_t>();
     answer.stamp = reader.number<std::uint64_t>();
+    answer.awaited.peer = static_cast<std::int32_t>(reader.number<std::uint32_t>());
+    answer.awaited.sent = reader.number<std::uint64_t>();
+    answer.awaited.taken = reader.number<std::uint64_t>();
+    answer.awaited.call = reader.number<std::uint32_t>();
+    answer.awaited.stamp = reader.number<std::uint64_t>();
     answers.push_back(answer);
   }
   if (!reader.complete()) return malformed("answers");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "bootstrap/awaited_peer.hpp"
 
 namespace gyre {
 
@@ -55,6 +56,7 @@ struct AnswerMessage {
   std::uint64_t finished = 0;
   std::uint32_t call = 0;
   std::uint64_t stamp = 0;
+  AwaitedPeer awaited{};
 
   bool operator==(const AnswerMessage&) const = default;
 };

@@ -195,7 +195,7 @@ void Spoke::judge() {
 void Spoke::answer(std::uint64_t sequence) {
   const ProgressCounts counts = events_ != nullptr ? events_->progress() : ProgressCounts{};
   const std::vector<AnswerMessage> answers = {
-      {true, counts.entered, counts.finished, counts.call, counts.stamp}};
+      {true, counts.entered, counts.finished, counts.call, counts.stamp, counts.awaited}};
   if (connection_) connection_->send(encode(FrameType::answer, sequence, encode(answers)));
 }
 

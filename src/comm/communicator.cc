@@ -79,6 +79,7 @@ ProgressCounts Communicator::progress() {
   counts.call = latest_tag_.load(std::memory_order_acquire);
   const bool steady = latest_stamp_.load(std::memory_order_relaxed) == stamp;
   counts.stamp = steady ? stamp : 0;
+  counts.awaited = executor_->awaited();
   return counts;
 }
 

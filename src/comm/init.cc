@@ -273,7 +273,8 @@ Result<void> Communicator::make_executor() {
   return {};
 }
 
-// Another rank whose collective of the same number is another call than this rank's.
+// Another rank whose collective of the same number is another call than this rank's, or which
+// waits for this rank while that waits for it: for a message, say, that is in no other call.
 std::optional<Error> Communicator::disagreement() {
   if (world_ == 1) return std::nullopt;
   const auto ranks = control_->ask_progress(kAnswerPatience, &abort_);
@@ -290,6 +291,18 @@ std::optional<Error> Communicator::disagreement() {
                     "rank must issue the same calls with the same count, type, operation "
                     "and root",
                     rank_, describe(tag, own), one.rank, describe(CallTag{one.call}, theirs))};
+  }
+  const AwaitedPeer here = executor_->awaited();
+  for (const Control::Progress& one : *ranks) {
+    const AwaitedPeer& there = one.awaited;
+    if (!one.answered || !wait_for_each_other(rank_, here, one.rank, there)) continue;
+    return Error{
+        Status::invalid_usage,
+        fmt::format("ranks wait for each other, and neither will send: rank {} is in {}, rank {} "
+                    "in {}; every rank must issue the same collectives, and for each receive its "
+                    "peer a send",
+                    rank_, describe(CallTag{here.call}, CallStamp{here.stamp}), one.rank,
+                    describe(CallTag{there.call}, CallStamp{there.stamp}))};
   }
   return std::nullopt;
 }

@@ -161,6 +161,32 @@ std::optional<int> RankExecutor::blocked_for_ever(const Launch& launch) const {
   return std::nullopt;
 }
 
+// A peer that must send before any unfinished chain of the launch can go on.
+std::optional<AwaitedPeer> RankExecutor::awaited_by(const Launch& launch) const {
+  if (launch.exchange) return std::nullopt;
+  int peer = -1;
+  const StrandRun* waiting = nullptr;
+  for (const Launch::Chain& chain : launch.chains) {
+    if (chain.next == chain.end) continue;
+    const StrandRun& run = launch.runs[chain.next];
+    if (run.awaits_strand(wiring_)) continue;  // and that one is looked at as well
+    if (peer < 0) {
+      peer = run.awaited_sender(wiring_);
+      waiting = &run;
+    }
+    if (peer < 0 || !run.awaits(peer, wiring_)) return std::nullopt;
+  }
+  if (peer < 0) return std::nullopt;
+  const Link& link = *config_.links[static_cast<std::size_t>(peer)];
+  return AwaitedPeer{peer, link.send.position(), link.receive.position(), waiting->tag().value,
+                     waiting->stamp().value};
+}
+
+AwaitedPeer RankExecutor::awaited() const {
+  const std::lock_guard lock(awaited_mutex_);
+  return awaited_;
+}
+
 Result<void> RankExecutor::check_faults(const Launch& launch, const Wait& wait,
                                         std::string_view doing) {
   if (config_.abort->raised()) return config_.abort->reason();
@@ -182,6 +208,10 @@ Result<void> RankExecutor::check_faults(const Launch& launch, const Wait& wait,
   const Clock::time_point now = Clock::now();
   if (now - wait.quiet > kQuietBeforeQuestion && now >= next_question_) {
     next_question_ = now + kQuestionInterval;
+    if (const auto awaited = awaited_by(launch)) {
+      const std::lock_guard lock(awaited_mutex_);
+      awaited_ = *awaited;
+    }
     if (auto error = config_.disagreement()) return fault(*std::move(error));
   }
   if (config_.timeout.count() > 0 && now - wait.since > config_.timeout) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include "base/bell.hpp"
 #include "base/clock.hpp"
 #include "base/memory.hpp"
+#include "bootstrap/awaited_peer.hpp"
 #include "exec/launch.hpp"
 #include "exec/peer_watch.hpp"
 #include "exec/spin_budget.hpp"
@@ -46,7 +48,8 @@ class RankExecutor {
     std::function<void(const Error&)> announce;
     // Finds out who is late when the timeout has passed; "" if nobody can tell.
     std::function<std::string()> who_is_late;
-    // Asks the other ranks which call they are in; an error if it is another one than this rank's.
+    // Asks the other ranks which call they are in and whom they wait for; an error if it is another
+    // call than this rank's, or if a rank and this one wait for each other.
     std::function<std::optional<Error>()> disagreement;
   };
 
@@ -60,6 +63,8 @@ class RankExecutor {
     Clock::time_point quiet;  // when something last moved, as of the last check
   };
   Result<void> check_faults(const Launch& launch, const Wait& wait, std::string_view doing);
+  // The last peer for which alone this rank waited so long that it asked the others. Any thread.
+  AwaitedPeer awaited() const;
   // Records a fault that this rank found and tells everybody.
   Error fault(Error error);
 
@@ -81,6 +86,7 @@ class RankExecutor {
 
   Result<bool> sweep_runs(Launch& launch, bool& done);
   std::optional<int> blocked_for_ever(const Launch& launch) const;
+  std::optional<AwaitedPeer> awaited_by(const Launch& launch) const;
   bool references_taken();
   void await_peers_at_work() const;
   bool flushed() const;
@@ -97,6 +103,8 @@ class RankExecutor {
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
   Clock::time_point next_question_{};
+  mutable std::mutex awaited_mutex_;
+  AwaitedPeer awaited_;
   Wiring wiring_;
 };
 

@@ -58,6 +58,22 @@ int StrandRun::blocked_on(const Wiring& wiring) const {
   return cursor_.done() ? -1 : missing_peer(step_, wiring);
 }
 
+int StrandRun::awaited_sender(const Wiring& wiring) const {
+  if (cursor_.done()) return -1;
+  for (const std::uint32_t peer : peers_of(step_.receive, wiring.rank, wiring.world())) {
+    if (wiring.link(peer).receive.front() == nullptr) return static_cast<int>(peer);
+  }
+  return -1;
+}
+
+bool StrandRun::awaits(int peer, const Wiring& wiring) const {
+  if (cursor_.done()) return false;
+  for (const std::uint32_t sender : peers_of(step_.receive, wiring.rank, wiring.world())) {
+    if (static_cast<int>(sender) == peer) return wiring.link(sender).receive.front() == nullptr;
+  }
+  return false;
+}
+
 // A scratch chunk is as long as the chunk of the input it is made of: all of a tile are alike where
 // the input has one per rank, else it has the same number.
 Extent StrandRun::extent(Side side, std::uint64_t tile, std::uint64_t chunk) const {

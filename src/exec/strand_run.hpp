@@ -76,6 +76,17 @@ class StrandRun {
 
   // The peer whose lane the current step waits for, or -1; for reports and loss checks.
   int blocked_on(const Wiring& wiring) const;
+  // The first peer that must send before the current step can be done, or -1; and whether this one
+  // must.
+  int awaited_sender(const Wiring& wiring) const;
+  bool awaits(int peer, const Wiring& wiring) const;
+  // Whether the other strand of the launch must go on before this one can.
+  bool awaits_strand(const Wiring& wiring) const {
+    return !cursor_.done() && step_.token != Token::none &&
+           !wiring.local->ready(step_.token, work_.strand);
+  }
+  CallTag tag() const { return work_.tag; }
+  CallStamp stamp() const { return work_.stamp; }
 
  private:
   // One step, resolved to bytes.
