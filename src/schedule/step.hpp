@@ -85,14 +85,17 @@ enum class Token : std::uint8_t {
 // `source` chunks; fold them (see below) into one value; store it into the `target` chunks, if
 // given; send it to every `send` lane.
 //
+// A step has a source or a target, or both: nothing else says how long its value is, so a rank that
+// passes something on stores it.
+//
 // Operands are folded in rank order when the receive range covers the own rank (the local chunk
 // stands at the own rank's place), otherwise the received ones first and the local one last. With
 // one operand the fold is a copy.
 //
 // A step that only sends to one rank may `offer` a chunk of the output. A rank that takes the value
 // by reference and sends its result back writes that result into the chunk itself, and the sender's
-// later step that stores the chunk finds it there. Where the executor cannot do that, an offer
-// means nothing.
+// later step that takes the answer, and does no more than store it in that chunk and send it on,
+// finds it there. Where the executor cannot do that, an offer means nothing.
 //
 // `finish` marks the step whose value is final (averages divide there, once).
 struct Step {

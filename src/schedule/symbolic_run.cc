@@ -126,10 +126,11 @@ Result<void> SymbolicRun::execute(std::uint32_t process, const ResolvedStep& ste
   placed_ = kNoCell;
   if (step.token == Token::take) take_token(process);
   GYRE_TRY(gather(process, step));
+  GYRE_TRY(check_placed(self, step));
   GYRE_TRY(check_finish(self, step));
   if (step.target != kNoChunk) GYRE_TRY(store(process, step));
   GYRE_TRY(place(process, step));
-  send(process, step);
+  GYRE_TRY(send(process, step));
   if (step.token == Token::give) give_token(process);
   return {};
 }
@@ -166,6 +167,17 @@ Result<void> SymbolicRun::place(std::uint32_t process, const ResolvedStep& step)
     memory_.at(offers_[peer]) = values_[0];
   }
   return {};
+}
+
+// A placed value did not come along: it can be stored where it lies, and be sent on from there.
+Result<void> SymbolicRun::check_placed(const Process& self, const ResolvedStep& step) const {
+  if (placed_ == kNoCell) return {};
+  const bool only_stores = step.target != kNoChunk && step.source == kNoChunk &&
+                           step.receive.count == 1 && step.chunks == 1;
+  if (only_stores && placed_ == target_cell(self.program->rank, step, 0)) return {};
+  return wrong_step(*self.program, self.cursor,
+                    "it takes a value that was placed in its output, and does not only store it "
+                    "there");
 }
 
 std::uint64_t SymbolicRun::source_cell(std::uint32_t rank, const ResolvedStep& step,
@@ -229,7 +241,7 @@ Result<void> SymbolicRun::add_received(std::uint32_t process, const ResolvedStep
   LanesModel::pop(lane);
   wake(lane.sender);
   offers_[peer] = message.offer;
-  placed_ = message.placed;
+  if (message.placed != kNoCell) placed_ = message.placed;
   if (message.cell != kNoCell && !accesses_.read_reference(message.cell, process)) {
     return wrong_step(*self.program, self.cursor,
                       fmt::format("rank {} may have overwritten what it sent", peer));
@@ -285,12 +297,7 @@ Result<void> SymbolicRun::store(std::uint32_t process, const ResolvedStep& step)
   if (step.target_side == Side::output && !specification_.has_output(rank)) {
     return wrong_step(*self.program, self.cursor, "it stores in a missing output");
   }
-  if (placed_ != kNoCell) {
-    const bool fits = step.receive.count == 1 && step.source == kNoChunk && step.chunks == 1;
-    if (fits && placed_ == target_cell(rank, step, 0)) return {};
-    return wrong_step(*self.program, self.cursor,
-                      "it was to store a value that was placed elsewhere");
-  }
+  if (placed_ != kNoCell) return {};
   for (std::uint32_t i = 0; i < step.chunks; ++i) GYRE_TRY(store_chunk(process, step, i));
   return {};
 }
@@ -323,8 +330,12 @@ std::uint64_t SymbolicRun::lasting_cell(std::uint32_t rank, const ResolvedStep& 
   return sole && step.source_side != Side::scratch ? source_cell(rank, step, 0) : kNoCell;
 }
 
-void SymbolicRun::send(std::uint32_t process, const ResolvedStep& step) {
-  const std::uint32_t rank = processes_[process].program->rank;
+Result<void> SymbolicRun::send(std::uint32_t process, const ResolvedStep& step) {
+  const Process& self = processes_[process];
+  const std::uint32_t rank = self.program->rank;
+  if (step.offer != kNoChunk && !specification_.has_output(rank)) {
+    return wrong_step(*self.program, self.cursor, "it offers a chunk of a missing output");
+  }
   const std::uint64_t cell = lasting_cell(rank, step);
   for (const std::uint32_t peer : peers_of(step.send, rank, world_)) {
     Lane& lane = lanes_.lane(rank, peer);
@@ -337,6 +348,7 @@ void SymbolicRun::send(std::uint32_t process, const ResolvedStep& step) {
     }
     wake(lane.receiver);
   }
+  return {};
 }
 
 std::string SymbolicRun::waits_of(const Process& process) {

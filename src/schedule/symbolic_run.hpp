@@ -57,6 +57,7 @@ class SymbolicRun {
   void take_token(std::uint32_t process);
   void give_token(std::uint32_t process);
   Result<void> place(std::uint32_t process, const ResolvedStep& step);
+  Result<void> check_placed(const Process& self, const ResolvedStep& step) const;
   Result<void> gather(std::uint32_t process, const ResolvedStep& step);
   Result<void> add_local(std::uint32_t process, const ResolvedStep& step);
   Result<void> add_received(std::uint32_t process, const ResolvedStep& step, std::uint32_t peer);
@@ -64,7 +65,7 @@ class SymbolicRun {
   Result<void> check_finish(const Process& self, const ResolvedStep& step);
   Result<void> store(std::uint32_t process, const ResolvedStep& step);
   Result<void> store_chunk(std::uint32_t process, const ResolvedStep& step, std::uint32_t i);
-  void send(std::uint32_t process, const ResolvedStep& step);
+  Result<void> send(std::uint32_t process, const ResolvedStep& step);
   Result<void> check_all_done();
   std::string waits_of(const Process& process);
 
@@ -83,7 +84,7 @@ class SymbolicRun {
   Clocks clocks_;
   AccessLog accesses_;
   std::vector<std::uint32_t> ready_;
-  // Of the step that runs: its value, what each peer offered, and where its operand was placed.
+  // Of the step that runs: its value, what each peer offered, and where an operand was placed.
   std::vector<Value> values_;
   std::vector<std::uint64_t> offers_;
   std::uint64_t placed_ = kNoCell;

@@ -157,6 +157,9 @@ std::string_view fault_of(const ResolvedStep& step, const Program& program) {
   const std::uint32_t sent = peers_of(step.send, program.rank, program.world).size();
   if (received == 0 && step.source == kNoChunk) return "it has no operand";
   if (sent == 0 && step.target == kNoChunk) return "its value goes nowhere";
+  if (step.source == kNoChunk && step.target == kNoChunk) {
+    return "it only forwards, so that no chunk says how long its value is";
+  }
   if (step.offer != kNoChunk && (received != 0 || step.target != kNoChunk || sent != 1)) {
     return "it offers a chunk, but does more than send to one rank";
   }

@@ -214,12 +214,8 @@ Run::Load Run::load_of(const Program& program, const ResolvedStep& step) {
   Load load;
   if (reads) {
     load.bytes = bytes_of(program, step.source_side, step.source, step.source_stride, step);
-  } else if (stores) {
-    load.bytes = bytes_of(program, step.target_side, step.target, step.target_stride, step);
   } else {
-    for (const std::uint32_t lane : from_) {
-      load.bytes = std::max(load.bytes, lanes_.slot(lane, lanes_[lane].head).bytes);
-    }
+    load.bytes = bytes_of(program, step.target_side, step.target, step.target_stride, step);
   }
   load.work = seconds_of(machine_.step, load.bytes, from_.size(), to_.size(), reads, stores);
   for (const std::vector<std::uint32_t>* ends : {&from_, &to_}) {

@@ -122,6 +122,55 @@ TEST(Verify, LetsPeersWriteResultsOnlyWhereTheyAreWantedAndNobodyElseWorks) {
   EXPECT_EQ(refused({.placing = false}, true, true), "") << "nobody makes use of the offers";
 }
 
+// An all-reduce of three ranks in which rank 0 offers its output to rank 1, whose partial sum it
+// then adds to what it has of rank 2: without storing it, or among other operands, or alone.
+enum class Takes { to_pass_on, with_others, alone };
+Program adding_up(std::uint32_t rank, Takes takes) {
+  Builder builder(rank, 3);
+  const Draft result = recv_store(From{2}, Out{0});
+  if (rank == 1) {
+    return builder.loop(1, recv_reduce_store_send(From{0}, In{0}, Out{0}, To{0}))
+        .loop(1, result)
+        .program();
+  }
+  if (rank == 2) {
+    return builder.loop(1, send(In{0}, To{0}))
+        .loop(1, recv_store_send(From{0}, Out{0}, To{0, 0, 2}))
+        .program();
+  }
+  builder.scratch(1).loop(1, send(In{0}, To{1}).offering(Out{0}));
+  const Draft sum_up = recv_reduce_send(From{2}, Out{0}, To{2}).finish();
+  if (takes == Takes::alone) {
+    builder.loop(1, recv_store(From{1}, Out{0})).loop(1, sum_up);
+  } else if (takes == Takes::with_others) {
+    builder.loop(1, recv_store_send(From{1, 0, 2}, Out{0}, To{2}).finish());
+  } else {
+    builder.loop(1, recv_store(From{2}, Scratch{0}))
+        .loop(1, recv_reduce_send(From{1}, Scratch{0}, To{2}).finish());
+  }
+  return builder.loop(1, result).program();
+}
+
+TEST(Verify, TakesWhatWasPlacedOnlyToStoreIt) {
+  const auto refused = [](Takes takes, bool placing) {
+    return refusal({CollectiveKind::all_reduce, 3}, {.tiles = 3, .placing = placing},
+                   [=](std::uint32_t rank) { return adding_up(rank, takes); });
+  };
+  EXPECT_EQ(refused(Takes::alone, true), "");
+  for (const Takes takes : {Takes::to_pass_on, Takes::with_others}) {
+    EXPECT_EQ(refused(takes, false), "");
+    EXPECT_TRUE(contains(refused(takes, true), "does not only store it")) << refused(takes, true);
+  }
+}
+
+TEST(Verify, RefusesOffersOfAMissingOutput) {
+  const auto build = [](std::uint32_t rank) {
+    if (rank == 1) return Builder(1, 2).loop(1, send(In{0}, To{0}).offering(Out{0})).program();
+    return Builder(0, 2).loop(1, recv_reduce_store(From{1}, In{0}, Out{0}).finish()).program();
+  };
+  EXPECT_TRUE(contains(refusal({CollectiveKind::reduce, 2, 0}, {}, build), "missing output"));
+}
+
 TEST(Verify, OffersBelongToStepsThatOnlySend) {
   const Program program =
       Builder(0, 2).loop(1, copy_send(In{0}, Out{0}, To{1}).offering(Out{0})).program();
@@ -318,6 +367,10 @@ TEST(WellFormed, RefusesWhatNoReaderCouldRun) {
   EXPECT_TRUE(refuses([](Program& p) { p.steps[0].source.index = 0xfffe; }));
   EXPECT_TRUE(refuses([](Program& p) { p.steps[0].source = {}; }));
   EXPECT_TRUE(refuses([](Program& p) { p.steps[0].send = {}; }));
+  EXPECT_TRUE(refuses([](Program& p) {
+    p.steps[0].receive = {3, 1, 0};
+    p.steps[0].source = {};
+  })) << "nothing says how much it forwards";
   EXPECT_TRUE(refuses([](Program& p) { p.steps[0].receive = {3, 3, 0}; })) << "wraps over itself";
 }
 
