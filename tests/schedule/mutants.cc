@@ -75,6 +75,25 @@ void add_changes_of_runs(int by, std::vector<std::pair<std::string, Change>>& ch
   });
 }
 
+// Offers changed, withdrawn, and made where there were none.
+void add_changes_of_offers(std::vector<std::pair<std::string, Change>>& changes) {
+  for (const int by : {-1, 1}) {
+    changes.emplace_back(fmt::format("offer.index {:+}", by), [by](Step& s, const Program& p) {
+      const auto chunks = static_cast<std::uint16_t>(p.output_chunks);
+      if (s.offer.exists()) s.offer.index = turn(s.offer.index, by, chunks);
+    });
+    changes.emplace_back(fmt::format("offer.advance {:+}", by), [by](Step& s, const Program&) {
+      if (s.offer.exists()) s.offer.advance = plus(s.offer.advance, by);
+    });
+  }
+  changes.emplace_back("offer nothing", [](Step& s, const Program&) { s.offer = {}; });
+  changes.emplace_back("offer chunk 0", [](Step& s, const Program&) { s.offer = {0}; });
+  changes.emplace_back("offer the chunk like the one sent", [](Step& s, const Program& p) {
+    if (!s.source.exists()) return;
+    s.offer = {static_cast<std::uint16_t>(s.source.index % p.output_chunks), s.source.advance};
+  });
+}
+
 // Every change of one step's fields, by name.
 std::vector<std::pair<std::string, Change>> step_changes() {
   std::vector<std::pair<std::string, Change>> changes;
@@ -110,6 +129,7 @@ std::vector<std::pair<std::string, Change>> step_changes() {
     });
     add_changes_of_runs(by, changes);
   }
+  add_changes_of_offers(changes);
   changes.emplace_back("receive nothing", [](Step& s, const Program&) { s.receive = {}; });
   changes.emplace_back("receive from everyone", [](Step& s, const Program& p) {
     s.receive = {0, p.world, 0};

@@ -36,40 +36,66 @@ struct Case {
   }
 };
 
+// Whether offers are made use of: nothing to choose where there are none.
+template <typename Choice>
+std::vector<Choice> with_offers(const std::vector<Program>& programs, std::vector<Choice> choices) {
+  const auto makes_offers = [](const Program& program) {
+    return std::any_of(program.steps, program.steps + program.step_count,
+                       [](const Step& step) { return step.offer.exists(); });
+  };
+  if (!std::any_of(programs.begin(), programs.end(), makes_offers)) choices.resize(1);
+  return choices;
+}
+
 bool verifies(const Case& at, const std::vector<Program>& programs) {
   for (const bool in_place : at.placements()) {
     for (const std::uint64_t tiles : {std::uint64_t{1}, std::uint64_t{2}, at.many_tiles()}) {
-      const VerifyOptions options{.tiles = tiles,
-                                  .slots = at.entry->min_slots,
-                                  .in_place = in_place,
-                                  .by_reference = at.by_reference()};
-      if (!verify(programs, CollectiveSpecification(at.collective), options)) return false;
+      for (const bool placing : with_offers<bool>(programs, {true, false})) {
+        const VerifyOptions options{.tiles = tiles,
+                                    .slots = at.entry->min_slots,
+                                    .in_place = in_place,
+                                    .by_reference = at.by_reference(),
+                                    .placing = placing};
+        if (!verify(programs, CollectiveSpecification(at.collective), options)) return false;
+      }
     }
   }
   return true;
 }
 
-// The first fault that any rehearsal shows, or nothing.
-std::string rehearse_in_many_ways(const Case& at, const std::vector<Program>& programs) {
-  std::uint64_t seed = kSeed;
+// All ways to rehearse programs, under a seed each.
+std::vector<RehearsalOptions> rehearsals_of(const Case& at, const std::vector<Program>& programs) {
+  using enum Placing;
+  std::vector<RehearsalOptions> all;
   for (const std::uint64_t tiles : {at.many_tiles(), std::uint64_t{1}, std::uint64_t{2}}) {
     for (const bool in_place : at.placements()) {
       for (const std::uint32_t slots : {at.entry->min_slots, at.entry->min_slots + 3}) {
         for (const bool whole_steps : {true, false}) {
           for (const bool greedy : {true, false}) {
-            std::string fault = rehearse(programs, at.collective,
-                                         {.tiles = tiles,
-                                          .slots = slots,
-                                          .in_place = in_place,
-                                          .by_reference = at.by_reference(),
-                                          .whole_steps = whole_steps,
-                                          .greedy = greedy,
-                                          .seed = ++seed});
-            if (!fault.empty()) return fault;
+            for (const Placing placing :
+                 with_offers<Placing>(programs, {always, sometimes, never})) {
+              all.push_back({.tiles = tiles,
+                             .slots = slots,
+                             .in_place = in_place,
+                             .by_reference = at.by_reference(),
+                             .placing = placing,
+                             .whole_steps = whole_steps,
+                             .greedy = greedy,
+                             .seed = kSeed + 1 + all.size()});
+            }
           }
         }
       }
     }
+  }
+  return all;
+}
+
+// The first fault that any rehearsal shows, or nothing.
+std::string rehearse_in_many_ways(const Case& at, const std::vector<Program>& programs) {
+  for (const RehearsalOptions& options : rehearsals_of(at, programs)) {
+    std::string fault = rehearse(programs, at.collective, options);
+    if (!fault.empty()) return fault;
   }
   return {};
 }
@@ -88,7 +114,7 @@ Places places_of(const Program& program, Side side, std::int32_t first, std::uin
 // All steps of a program as they are run, for several tiles.
 auto transcript(const Program& program) {
   using Line = std::tuple<std::uint32_t, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
-                          Places, Places, Token, bool, bool, std::uint64_t>;
+                          Places, Places, std::int32_t, Token, bool, bool, std::uint64_t>;
   std::vector<Line> lines;
   for (std::uint32_t strand = 0; strand < program.strand_count; ++strand) {
     for (Cursor at(program, strand, 4); !at.done(); at.next()) {
@@ -104,7 +130,7 @@ auto transcript(const Program& program) {
           strand, from, to,
           places_of(program, step.source_side, step.source, step.source_stride, step.chunks),
           places_of(program, step.target_side, step.target, step.target_stride, step.chunks),
-          step.token, step.finish, in_rank_order && !from.empty(), step.tile);
+          step.offer, step.token, step.finish, in_rank_order && !from.empty(), step.tile);
     }
   }
   return lines;

@@ -22,6 +22,8 @@ Number finished(Number value) { return value * 0x2545f4914f6cdd1dU + 99; }
 struct Parcel {
   std::vector<Number> values{};
   const Number* place = nullptr;  // by reference: read on arrival
+  Number* offer = nullptr;        // where the receiver may write what it answers
+  bool placed = false;            // its value was written where the receiver offered it
 
   std::vector<Number> content() const { return place ? std::vector<Number>{*place} : values; }
 };
@@ -32,7 +34,8 @@ struct Actor {
   std::uint32_t strand = 0;
   Cursor cursor;
   std::vector<std::uint32_t> from{}, to{};  // peers still to receive from, to send to
-  std::vector<std::pair<std::uint32_t, std::vector<Number>>> operands{};
+  std::vector<std::pair<std::uint32_t, std::vector<Number>>> operands{};  // empty: placed
+  std::map<std::uint32_t, Number*> offers{};  // by peer; null: it was made use of
   bool entered = false, stored = false;
   Parcel parcel{};
 };
@@ -195,6 +198,7 @@ class Rehearsal {
   void leave(Actor& actor) {
     actor.entered = actor.stored = false;
     actor.operands.clear();
+    actor.offers.clear();
     if (actor.cursor.current().token == Token::give) ++tokens(actor, true);
     actor.cursor.next();
     const bool barrier = collective_.kind == CollectiveKind::barrier;
@@ -206,15 +210,20 @@ class Rehearsal {
     const std::uint32_t peer = actor.from[static_cast<std::size_t>(index)];
     const Parcel parcel = lane(peer, actor.program->rank).front();
     lane(peer, actor.program->rank).pop_front();
+    if (parcel.offer != nullptr) actor.offers[peer] = parcel.offer;
     actor.operands.emplace_back(peer, parcel.content());
-    if (actor.operands.back().second.size() != actor.cursor.current().chunks) {
+    const std::size_t length = actor.operands.back().second.size();
+    if (!parcel.placed && length != actor.cursor.current().chunks) {
       fault_ = fmt::format("rank {}: a message of another length", actor.program->rank);
       actor.operands.back().second.resize(actor.cursor.current().chunks);
     }
     actor.from.erase(actor.from.begin() + index);
   }
   void put(Actor& actor, std::ptrdiff_t index) {
-    lane(actor.program->rank, actor.to[static_cast<std::size_t>(index)]).push_back(actor.parcel);
+    const std::uint32_t peer = actor.to[static_cast<std::size_t>(index)];
+    const auto offer = actor.offers.find(peer);
+    const bool placed = offer != actor.offers.end() && offer->second == nullptr;
+    lane(actor.program->rank, peer).push_back(placed ? Parcel{.placed = true} : actor.parcel);
     actor.to.erase(actor.to.begin() + index);
   }
 
@@ -256,10 +265,35 @@ class Rehearsal {
     return at(rank, step.source_side, step.source, 1, 0, step.tile);
   }
 
+  // What was placed is taken to lie where the step stores.
+  void find_placed(Actor& actor, const ResolvedStep& step) {
+    for (auto& [peer, values] : actor.operands) {
+      if (!values.empty()) continue;
+      values.assign(step.chunks, kUntouched);
+      if (step.target == kNoChunk || step.chunks != 1) {
+        fault_ = fmt::format("rank {}: nobody stores what was placed", actor.program->rank);
+      } else {
+        values[0] = *at(actor.program->rank, step.target_side, step.target, 1, 0, step.tile);
+      }
+    }
+  }
+  // Writes a result that was stored where ranks that also get it have offered.
+  void place(Actor& actor, const ResolvedStep& step) {
+    if (step.target == kNoChunk || step.chunks != 1) return;
+    for (auto& [peer, offer] : actor.offers) {
+      const bool answered = std::find(actor.to.begin(), actor.to.end(), peer) != actor.to.end();
+      const bool may = options_.placing == Placing::always || random_() % 2 == 0;
+      if (!answered || !may) continue;
+      *offer = actor.parcel.values[0];
+      offer = nullptr;
+    }
+  }
+
   void fold_and_store(Actor& actor) {
     const ResolvedStep step = actor.cursor.current();
     const std::uint32_t rank = actor.program->rank;
     const bool covered = step.receive.covers(rank, world_);
+    find_placed(actor, step);
     sort_operands(actor, step, covered);
     if (step.source != kNoChunk) add_own(actor, step, covered);
     actor.stored = true;
@@ -268,6 +302,9 @@ class Rehearsal {
       return;
     }
     actor.parcel = {std::vector<Number>(step.chunks), lasting(actor, step)};
+    if (step.offer != kNoChunk && actor.parcel.place && options_.placing != Placing::never) {
+      actor.parcel.offer = output(rank, step.tile, step.offer);
+    }
     for (std::uint32_t i = 0; i < step.chunks; ++i) {
       Number value = actor.operands[0].second[i];
       for (std::size_t o = 1; o < actor.operands.size(); ++o) {
@@ -278,6 +315,7 @@ class Rehearsal {
       if (step.target == kNoChunk) continue;
       *at(rank, step.target_side, step.target, step.target_stride, i, step.tile) = value;
     }
+    place(actor, step);
   }
 
   // -- the meaning of the collectives ----------------------------------------------------------

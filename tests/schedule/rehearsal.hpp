@@ -12,11 +12,15 @@
 
 namespace gyre::test {
 
+// Whether ranks write results where peers have offered it.
+enum class Placing : std::uint8_t { never, sometimes, always };
+
 struct RehearsalOptions {
   std::uint64_t tiles = 1;
   std::uint32_t slots = 1;
   bool in_place = false;
   bool by_reference = true;
+  Placing placing = Placing::always;  // with by_reference
   // A step takes all its slots and credits at once, or each as it comes.
   bool whole_steps = true;
   // Always run the first runnable rank of a random order, which drives ranks far apart; else pick
