@@ -16,6 +16,30 @@ std::uint64_t most_lanes(std::uint32_t slots) {
   return kMostBytes / (sizeof(Lane) + slots * sizeof(Slot));
 }
 
+Result<void> check_number(std::uint64_t lanes, std::size_t ranks, std::uint32_t slots) {
+  const std::uint64_t most = most_lanes(slots);
+  if (lanes <= most) return {};
+  return Error{Status::invalid_argument,
+               fmt::format("simulate: {} ranks use more than {} lanes of {} slots, and so more "
+                           "than {} MiB; take fewer ranks, fewer slots, or an algorithm whose "
+                           "ranks have fewer peers",
+                           ranks, most, slots, kMostBytes >> 20)};
+}
+
+// Whether a strand gives tokens, or the other one takes them.
+bool has_tokens(const Program& program, std::uint32_t giver) {
+  for (std::uint32_t s = 0; s < program.strand_count; ++s) {
+    const Strand& strand = program.strands[s];
+    const Token wanted = s == giver ? Token::give : Token::take;
+    for (std::uint32_t l = strand.first_loop; l < strand.first_loop + strand.loops; ++l) {
+      const Step* steps = program.steps + program.loops[l].first_step;
+      const auto meets = [&](const Step& step) { return step.token == wanted; };
+      if (std::any_of(steps, steps + program.loops[l].steps, meets)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Program one_trip_per_peers(const Program& program) {
@@ -35,7 +59,6 @@ Program one_trip_per_peers(const Program& program) {
 
 Result<std::vector<Lanes::End>> Lanes::list_ends(std::span<const RankProgram> ranks,
                                                  std::uint32_t slots) {
-  const std::uint64_t most = most_lanes(slots);
   std::vector<End> ends, own;
   const auto same = [](const End& a, const End& b) {
     return a.from == b.from && a.to == b.to && a.sends == b.sends;
@@ -57,21 +80,12 @@ Result<std::vector<Lanes::End>> Lanes::list_ends(std::span<const RankProgram> ra
         for (const std::uint32_t peer : peers_of(step.send, program.rank, program.world)) {
           own.push_back({program.rank, peer, number, true});
         }
-        if (step.token != Token::none) {
-          own.push_back({program.rank, program.rank, number, step.token == Token::give});
-        }
       }
     }
     std::sort(own.begin(), own.end(), before);
     own.erase(std::unique(own.begin(), own.end(), same), own.end());
     ends.insert(ends.end(), own.begin(), own.end());
-    if (ends.size() > 2 * most) {
-      return Error{Status::invalid_argument,
-                   fmt::format("simulate: {} ranks use more than {} lanes of {} slots, and so more "
-                               "than {} MiB; take fewer ranks, fewer slots, or an algorithm whose "
-                               "ranks have fewer peers",
-                               ranks.size(), most, slots, kMostBytes >> 20)};
-    }
+    GYRE_TRY(check_number(ends.size() / 2, ranks.size(), slots));
   }
   return ends;
 }
@@ -106,6 +120,23 @@ void Lanes::index_receivers(std::uint32_t world) {
   }
 }
 
+// A lane for each direction in which the two strands of a rank meet.
+void Lanes::add_token_lanes(std::span<const RankProgram> ranks) {
+  for (const RankProgram& rank : ranks) {
+    std::array<std::uint32_t, kMaxStrands>& own = token_lanes_.emplace_back();
+    own.fill(kNobody);
+    const Program& program = rank.program;
+    for (std::uint32_t giver = 0; giver < program.strand_count; ++giver) {
+      if (!has_tokens(program, giver)) continue;
+      own[giver] = static_cast<std::uint32_t>(lanes_.size());
+      lanes_.push_back({.from = program.rank,
+                        .to = program.rank,
+                        .sender = rank.first_strand + giver,
+                        .receiver = rank.first_strand + 1 - giver});
+    }
+  }
+}
+
 Result<Lanes> Lanes::of(std::span<const RankProgram> ranks, const Machine& machine,
                         std::uint32_t slots) {
   Lanes lanes;
@@ -119,6 +150,8 @@ Result<Lanes> Lanes::of(std::span<const RankProgram> ranks, const Machine& machi
     lanes.merge(ends, world);
   }
   lanes.index_receivers(world);
+  lanes.add_token_lanes(ranks);
+  GYRE_TRY(check_number(lanes.lanes_.size(), ranks.size(), slots));
   lanes.hints_.resize(world);
   lanes.slot_table_.resize(lanes.lanes_.size() * slots);
   for (Lane& lane : lanes.lanes_) {

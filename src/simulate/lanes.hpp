@@ -1,6 +1,7 @@
 // The lanes of a simulated run, and how a rank finds its own.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,9 +21,9 @@ struct Slot {
   std::uint64_t bytes = 0;
 };
 
-// One from a rank to itself carries the tokens of its strands. `used` messages lie in the lane from
-// slot `head` on. The first `arrived` of them have a known time of arrival; the next one is on its
-// way.
+// One from a rank to itself carries the tokens of one of its strands to the other. `used` messages
+// lie in the lane from slot `head` on. The first `arrived` of them have a known time of arrival;
+// the next one is on its way.
 struct Lane {
   std::uint32_t from = 0, to = 0;
   std::uint32_t sender = kNobody, receiver = kNobody;  // strands, numbered over all ranks
@@ -59,6 +60,11 @@ class Lanes {
                                   hints_[rank].in)];
   }
 
+  // That of the tokens that one of its two strands gives. There must be one.
+  std::uint32_t tokens(std::uint32_t rank, std::uint32_t giver) const {
+    return token_lanes_[rank][giver];
+  }
+
   std::span<Lane> all() { return lanes_; }
   std::span<const Lane> all() const { return lanes_; }
   Lane& operator[](std::uint32_t lane) { return lanes_[lane]; }
@@ -81,17 +87,19 @@ class Lanes {
 
   static Result<std::vector<End>> list_ends(std::span<const RankProgram> ranks,
                                             std::uint32_t slots);
+  void add_token_lanes(std::span<const RankProgram> ranks);
   void merge(std::span<const End> ends, std::uint32_t world);
   void index_receivers(std::uint32_t world);
   static std::uint32_t find(std::span<const std::uint32_t> peers, std::uint32_t peer,
                             std::uint32_t& hint);
 
   std::uint32_t slots_ = 0;
-  std::vector<Lane> lanes_;  // by sender, then receiver
+  std::vector<Lane> lanes_;  // by sender, then receiver; those of tokens last
   std::vector<Slot> slot_table_;
   std::vector<std::uint32_t> first_out_, out_peers_;           // rank -> its peers, rising
   std::vector<std::uint32_t> first_in_, in_peers_, in_lanes_;  // likewise, and their lanes
   std::vector<Hint> hints_;
+  std::vector<std::array<std::uint32_t, kMaxStrands>> token_lanes_;  // rank -> by giving strand
 };
 
 // The program with one trip of each loop that meets the same peers in all of them: it names the

@@ -55,6 +55,7 @@ void Run::add_strands() {
       Strand strand;
       strand.cursor = Cursor(rank.program, s, message_.tiles);
       strand.rank = rank.program.rank;
+      strand.index = s;
       strands_.push_back(strand);
     }
   }
@@ -166,8 +167,8 @@ bool Run::find_lanes(Strand& strand, const ResolvedStep& step) {
     const std::uint32_t number = lanes_.outgoing(strand.rank, peer);
     if (has_slot(strand, number)) to_.push_back(number);
   }
-  if (step.token == Token::take) has_message(strand, lanes_.incoming(strand.rank, strand.rank));
-  if (step.token == Token::give) has_slot(strand, lanes_.outgoing(strand.rank, strand.rank));
+  if (step.token == Token::take) has_message(strand, lanes_.tokens(strand.rank, 1 - strand.index));
+  if (step.token == Token::give) has_slot(strand, lanes_.tokens(strand.rank, strand.index));
   return strand.missing == 0;
 }
 
@@ -235,7 +236,7 @@ void Run::complete(std::uint32_t number, const ResolvedStep& step, const Load& l
   if (recorder_.on()) {
     const bool reads = step.source != kNoChunk;
     recorder_.add_step({.rank = self.rank,
-                        .strand = number - ranks_[self.rank].first_strand,
+                        .strand = self.index,
                         .loop = self.cursor.loop(),
                         .trip = self.cursor.trip(),
                         .tile = step.tile,
@@ -265,8 +266,8 @@ void Run::complete(std::uint32_t number, const ResolvedStep& step, const Load& l
     take(lane, end);
   }
   for (const std::uint32_t lane : to_) post(lane, end, load.bytes);
-  if (step.token == Token::take) take(lanes_.incoming(self.rank, self.rank), end);
-  if (step.token == Token::give) post(lanes_.outgoing(self.rank, self.rank), end, 0);
+  if (step.token == Token::take) take(lanes_.tokens(self.rank, 1 - self.index), end);
+  if (step.token == Token::give) post(lanes_.tokens(self.rank, self.index), end, 0);
 }
 
 void Run::take(std::uint32_t number, double at) {

@@ -29,6 +29,7 @@ class Run {
   struct Strand {
     Cursor cursor;
     std::uint32_t rank = 0;
+    std::uint32_t index = 0;        // among its rank's
     std::uint32_t missing = 0;      // ends of lanes that its step waits for
     std::uint32_t cores = kNobody;  // its flow, if it shares cores
     double free_at = 0;

@@ -1,6 +1,7 @@
 // Where a closed form exists, the simulated time is that, to 1e-9.
 #include <cmath>
 
+#include "schedule/builder.hpp"
 #include "tests/simulate/calls.hpp"
 
 namespace gyre::sim {
@@ -161,6 +162,29 @@ TEST(CreditLatency, DelaysTheSlotOnly) {
                                      .options = {.slots = 1}},
                                     uniform(link));
   expect_seconds(timeline.seconds, 10 * (2e-6 + 1024e-9) + 9 * 1e-6);
+}
+
+// The strands of rank 0 wait for each other by turns: two steps of one, two of the other.
+TEST(Tokens, GoBothWaysBetweenTheStrandsOfARank) {
+  const auto program = [](std::uint32_t rank) {
+    if (rank == 1) return Builder(1, 2).loop(1, recv_store(From{0}, Out{0})).program();
+    const Draft store = copy(In{0}, Out{0});
+    return Builder(0, 2)
+        .loop(1, store.telling_other_strand(), store.after_other_strand())
+        .strand()
+        .loop(1, send(In{0}, To{1}).after_other_strand(), store.telling_other_strand())
+        .program();
+  };
+  const Machine machine = uniform({.latency = 1e-3}, {.fixed = 1});
+  for (const std::uint64_t tiles : {1ULL, 2ULL, 9ULL}) {
+    for (const std::uint32_t slots : {1U, 3U}) {
+      const Message message = message_of(CollectiveKind::broadcast, tiles * 64, program(0), 64);
+      const auto timeline = simulate(program, 2, machine, message, {.slots = slots});
+      ASSERT_TRUE(timeline) << timeline.error().text;
+      expect_seconds(timeline->seconds, 4.0 * static_cast<double>(tiles));
+      EXPECT_EQ(timeline->messages, tiles);
+    }
+  }
 }
 
 TEST(OneRank, OnlyCopies) {
