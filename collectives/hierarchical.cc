@@ -1,7 +1,9 @@
 #include "collectives/hierarchical.hpp"
 
+#include "collectives/binary_tree.hpp"
 #include "collectives/pairwise.hpp"
 #include "collectives/ring.hpp"
+#include "collectives/tree.hpp"
 #include "schedule/builder.hpp"
 
 namespace gyre::hierarchical {
@@ -12,6 +14,7 @@ struct Seat {
   std::int64_t ranks, hosts;  // of a host; of the world
   std::int64_t host, place;
   std::int64_t first;  // rank of this host
+  std::int64_t share_chunks = hosts;
 
   Seat(std::uint32_t rank, std::uint32_t world, std::uint32_t ranks_per_host)
       : ranks(ranks_per_host),
@@ -23,10 +26,11 @@ struct Seat {
   From from_host() const { return {first, 0, static_cast<std::uint32_t>(ranks)}; }
   To to_host() const { return {first, 0, static_cast<std::uint32_t>(ranks)}; }
 
-  // Chunk `place` of every host, as seen on a side that has one per rank.
+  // Chunk `place` of every host, as seen on a side that has one per rank; or that of all hosts,
+  // where there is one per place.
   template <typename Side>
   Side share(std::int64_t of_place, std::int16_t advance = 0) const {
-    return {of_place, advance, static_cast<std::uint32_t>(hosts),
+    return {of_place, advance, static_cast<std::uint32_t>(share_chunks),
             static_cast<std::uint32_t>(ranks)};
   }
   // All chunks of a host.
@@ -40,24 +44,47 @@ struct Seat {
 // A loop over the other ranks of the host, from the next one to the last and from the first on. The
 // step is made for the first of its ranks.
 template <typename MakeStep>
-void for_others(Builder& builder, const Seat& at, const MakeStep& step) {
-  builder.loop(at.ranks - 1 - at.place, step(at.place + 1)).loop(at.place, step(0));
+void for_others(Builder& builder, const Seat& at, const MakeStep& step, std::uint16_t lag = 0) {
+  builder.lagged_loop(at.ranks - 1 - at.place, lag, step(at.place + 1))
+      .lagged_loop(at.place, lag, step(0));
 }
 
-// Sends every other rank of the host its share, and folds the own one.
-Draft fold_share(Builder& builder, const Seat& at, Target into) {
+// Sends every other rank of the host its share.
+void send_shares(Builder& builder, const Seat& at) {
   for_others(builder, at, [&](std::int64_t place) {
     return send(at.share<In>(place, 1), To{at.first + place, 1});
   });
+}
+
+// The same, and folds the own one.
+Draft fold_share(Builder& builder, const Seat& at, Target into) {
+  send_shares(builder, at);
   return recv_reduce_store(at.from_host(), at.share<In>(at.place), into);
 }
 
 // Gives every other rank of the host the own share of the output, and takes theirs.
-void exchange_shares(Builder& builder, const Seat& at) {
-  builder.loop(1, send(at.share<Out>(at.place), at.to_host()));
-  for_others(builder, at, [&](std::int64_t place) {
-    return recv_store(From{at.first + place, 1}, at.share<Out>(place, 1));
-  });
+void exchange_shares(Builder& builder, const Seat& at, std::uint16_t lag = 0) {
+  builder.lagged_loop(1, lag, send(at.share<Out>(at.place), at.to_host()));
+  for_others(
+      builder, at,
+      [&](std::int64_t place) {
+        return recv_store(From{at.first + place, 1}, at.share<Out>(place, 1));
+      },
+      lag);
+}
+
+Tree tree_of_hosts(const Seat& at) {
+  return {.size = at.hosts, .world = static_cast<std::uint32_t>(at.hosts)};
+}
+
+// A rank's lanes in the tree over the ranks at its place of every host.
+Node node_across_hosts(const Seat& at) {
+  Node node = node_of(tree_of_hosts(at), at.host);
+  const auto rank_of = [&](std::int64_t host) { return host * at.ranks + at.place; };
+  node.parent = rank_of(node.parent);
+  node.children.first = rank_of(node.children.first);
+  node.children.stride *= at.ranks;
+  return node;
 }
 
 }  // namespace
@@ -80,6 +107,37 @@ Program all_reduce(std::uint32_t rank, std::uint32_t world, std::uint32_t ranks_
         .loop(1, recv_store(previous, Out{r + k}));
   }
   exchange_shares(builder, at);
+  return builder.program();
+}
+
+// Both ways on one strand, as shares and results go through the same lanes within a host. So that
+// tiles go up while others come down, a host waits for the result of an earlier tile, by kLag tiles
+// for each hop to the root: it can be so many tiles ahead of its parent.
+Program tree_all_reduce(std::uint32_t rank, std::uint32_t world, std::uint32_t ranks_per_host) {
+  if (ranks_per_host == 1) return tree::all_reduce(rank, world);
+  constexpr std::uint32_t kLag = 3;
+  Seat at(rank, world, ranks_per_host);
+  at.share_chunks = 1;
+  const Node node = node_across_hosts(at);
+  const auto lag = static_cast<std::uint16_t>(kLag * depth_of(tree_of_hosts(at), at.host));
+  const In own{at.place};
+  const Out sum{at.place};
+  const From parent{node.parent}, children = node.children;
+  const Draft fold = recv_reduce_store(at.from_host(), own, sum);
+  Builder builder(rank, world, ranks_per_host, ranks_per_host);
+  send_shares(builder, at);
+  if (at.hosts == 1) {
+    builder.loop(1, fold.finish());
+  } else if (node.is_root) {
+    builder.loop(1, fold, recv_reduce_store_send(children, sum, sum, node.to_children()).finish());
+  } else if (node.is_leaf()) {
+    builder.loop(1, recv_reduce_send(at.from_host(), own, To{node.parent}))
+        .lagged_loop(1, lag, recv_store(parent, sum));
+  } else {
+    builder.loop(1, fold, recv_reduce_send(children, sum, To{node.parent}))
+        .lagged_loop(1, lag, recv_store_send(parent, sum, node.to_children()));
+  }
+  exchange_shares(builder, at, lag);
   return builder.program();
 }
 

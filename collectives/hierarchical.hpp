@@ -14,6 +14,9 @@ namespace gyre::hierarchical {
 // Reduce-scatter within the host, ring all-reduce of each share between hosts, all-gather within
 // the host. `world` chunks in and out. Rounds once within the host, then once per hop.
 Program all_reduce(std::uint32_t rank, std::uint32_t world, std::uint32_t ranks_per_host);
+// The same with a tree between hosts, for many of them. A chunk per rank of a host in and out;
+// rounds once within the host, then once per level.
+Program tree_all_reduce(std::uint32_t rank, std::uint32_t world, std::uint32_t ranks_per_host);
 // `world` chunks in, one out. In place: output == input chunk `rank`.
 Program reduce_scatter(std::uint32_t rank, std::uint32_t world, std::uint32_t ranks_per_host);
 // One chunk in, `world` out. In place: input == output chunk `rank`.

@@ -1,66 +1,10 @@
 #include "collectives/tree.hpp"
 
-#include <bit>
-
+#include "collectives/binary_tree.hpp"
 #include "schedule/builder.hpp"
 
 namespace gyre {
 namespace {
-
-// A binary tree over the ranks first, first + 1, ..., `size` of them, modulo the world. In order:
-// those at odd places (counted from 1) are leaves, and the parent of a place is that with its
-// lowest set bit moved up by one.
-struct Tree {
-  std::int64_t first = 0;
-  std::int64_t size = 1;
-  std::uint32_t world = 1;
-  bool other =
-      false;  // the second tree: mirrored, or turned by one where that keeps odd places odd
-
-  std::int64_t rank_at(std::int64_t place) const { return first + turned(place) - 1; }
-  std::int64_t place_of(std::int64_t rank) const {
-    const std::int64_t n = world;
-    const std::int64_t place = ((rank - first) % n + n) % n + 1;
-    return other && size % 2 != 0 ? place % size + 1 : turned(place);
-  }
-  std::int64_t root_place() const {
-    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(size)));
-  }
-
- private:
-  std::int64_t turned(std::int64_t place) const {
-    if (!other) return place;
-    if (size % 2 == 0) return size + 1 - place;
-    return place == 1 ? size : place - 1;
-  }
-};
-
-// A rank's lanes in a tree.
-struct Node {
-  bool is_root = false;
-  std::int64_t parent = 0;
-  From children{0, 0, 0};
-
-  bool is_leaf() const { return children.count == 0; }
-  To to_children() const { return {children.first, 0, children.count, children.stride}; }
-};
-
-Node node_of(const Tree& tree, std::int64_t rank) {
-  const std::int64_t place = tree.place_of(rank), low = place & -place;
-  const std::int64_t up = (place ^ low) | (2 * low);
-  Node node;
-  node.is_root = place == tree.root_place();
-  node.parent = tree.rank_at(up <= tree.size ? up : place ^ low);
-  std::int64_t right = low / 2;
-  while (right > 0 && place + right > tree.size) right /= 2;
-  if (low == 1) return node;
-  const std::int64_t left = tree.rank_at(place - low / 2);
-  node.children = From{left};
-  if (right == 0) return node;
-  node.children.count = 2;
-  node.children.stride = tree.rank_at(place + right) - left;
-  return node;
-}
 
 // Towards the root, whose other strand sends the result back down.
 Draft up(const Node& at, std::int64_t chunk) {
