@@ -8,10 +8,21 @@
 namespace gyre {
 
 std::string_view name_of(Algorithm algorithm) {
-  constexpr std::string_view kNames[kAlgorithms] = {
-      "ring",      "one_shot",    "two_shot",    "direct",           "pairwise",           "star",
-      "two_rings", "tree",        "double_tree", "halving_doubling", "recursive_doubling", "bruck",
-      "binomial",  "hierarchical"};
+  constexpr std::string_view kNames[kAlgorithms] = {"ring",
+                                                    "one_shot",
+                                                    "two_shot",
+                                                    "direct",
+                                                    "pairwise",
+                                                    "star",
+                                                    "two_rings",
+                                                    "tree",
+                                                    "double_tree",
+                                                    "halving_doubling",
+                                                    "recursive_doubling",
+                                                    "bruck",
+                                                    "binomial",
+                                                    "hierarchical",
+                                                    "hierarchical_tree"};
   return kNames[static_cast<int>(algorithm)];
 }
 

@@ -27,8 +27,9 @@ enum class Algorithm : std::uint8_t {
   bruck,
   binomial,
   hierarchical,
+  hierarchical_tree,
 };
-inline constexpr int kAlgorithms = 14;
+inline constexpr int kAlgorithms = 15;
 std::string_view name_of(Algorithm algorithm);
 
 // "AllReduce" and "all_reduce" are one name: the text in lower case, without underscores.
