@@ -131,6 +131,16 @@ Result<Report> verify(std::span<const Program> programs, const Specification& sp
   return report;
 }
 
+std::uint64_t many_tiles(std::span<const Program> programs, std::uint32_t slots) {
+  std::uint64_t largest_lag = 0;
+  for (const Program& program : programs) {
+    for (std::uint32_t l = 0; l < program.loop_count; ++l) {
+      largest_lag = std::max<std::uint64_t>(largest_lag, program.loops[l].lag);
+    }
+  }
+  return largest_lag + 3 * std::uint64_t{slots} + 5;
+}
+
 Result<std::uint32_t> find_min_slots(std::span<const Program> programs,
                                      const Specification& specification, bool by_reference,
                                      std::uint32_t limit) {
@@ -138,7 +148,7 @@ Result<std::uint32_t> find_min_slots(std::span<const Program> programs,
   for (std::uint32_t slots = 1; slots <= limit; ++slots) {
     bool safe = true;
     for (const std::uint64_t tiles :
-         {std::uint64_t{1}, slots + std::uint64_t{1}, 3 * std::uint64_t{slots} + 5}) {
+         {std::uint64_t{1}, slots + std::uint64_t{1}, many_tiles(programs, slots)}) {
       auto report = verify(programs, specification,
                            {.tiles = tiles, .slots = slots, .by_reference = by_reference});
       if (report) continue;

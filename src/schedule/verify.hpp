@@ -39,6 +39,10 @@ struct Report {
 Result<Report> verify(std::span<const Program> programs, const Specification& specification,
                       const VerifyOptions& options);
 
+// Tiles enough for every lane to have been full, and for every loop to have met every other one,
+// whatever their lags, in what is repeated from then on.
+std::uint64_t many_tiles(std::span<const Program> programs, std::uint32_t slots);
+
 // The smallest number of slots per lane with which the schedule is free of deadlock, tried with few
 // tiles and with several times more tiles than slots; an error if `limit` slots are not enough.
 Result<std::uint32_t> find_min_slots(std::span<const Program> programs,

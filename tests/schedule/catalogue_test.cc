@@ -84,7 +84,9 @@ TEST_P(Catalogue, IsRightForAllWorldsRootsAndTiles) {
   for (std::uint32_t world = 1; world <= kLargestWorld; ++world) {
     for (const Setting& at : settings_of(world)) {
       const std::vector<Program> programs = programs_of(at);
-      for (const std::uint64_t tiles : {1U, 2U, 3U, 3 * entry.min_slots + 5}) {
+      const std::uint64_t many = many_tiles(programs, entry.min_slots);
+      for (const std::uint64_t tiles :
+           {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, many}) {
         if (world > kLargestSmallWorld && (tiles == 2 || tiles == 3)) continue;
         for (const int variant : {0, 1, 2, 3}) {
           const bool in_place = (variant & 1) != 0, placing = (variant & 2) == 0;
