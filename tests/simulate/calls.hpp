@@ -25,11 +25,14 @@ struct CallOf {
   std::uint64_t bytes;
   std::uint64_t slot_bytes = 0;  // 0: one tile
   Options options = {};
+  std::uint32_t ranks_per_host = 1;
 };
 
 inline Result<Timeline> try_simulate(const CallOf& call, const Machine& machine) {
   const CatalogueEntry& entry = *find_schedule(call.algorithm, call.kind);
-  const auto program = [&](std::uint32_t rank) { return entry.build(rank, call.world, 0, 1); };
+  const auto program = [&](std::uint32_t rank) {
+    return entry.build(rank, call.world, 0, call.ranks_per_host);
+  };
   const Message message = call.slot_bytes == 0
                               ? message_in_one_tile(call.kind, call.bytes, program(0))
                               : message_of(call.kind, call.bytes, program(0), call.slot_bytes);

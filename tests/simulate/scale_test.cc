@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <ctime>
 
-#include "schedule/builder.hpp"
 #include "tests/simulate/calls.hpp"
 
 namespace gyre::sim {
@@ -48,31 +47,10 @@ Hosts cluster() {
 
 CallOf ring() { return {"ring", CollectiveKind::all_reduce, kWorld, 1'000'000'000}; }
 
-// As a hierarchical all-reduce moves: the ranks of a host reduce-scatter eight shards of 1,250
-// chunks in a ring, each rank all-reduces its shard along the ring of its peers on other hosts, and
-// the ranks of a host gather the shards. Only the movements are right, not the values: steps read
-// nothing but the input.
-Program hierarchical(std::uint32_t rank) {
-  const std::int64_t host = rank / kEach, local = rank % kEach, chunks = kHosts;
-  const std::int64_t first = host * kEach, mine = local * chunks;
-  const From previous{first + (local + kEach - 1) % kEach}, all{first, 0, kEach},
-      previous_host{std::int64_t{rank} - kEach};
-  const To next{first + (local + 1) % kEach}, everyone{first, 0, kEach},
-      next_host{std::int64_t{rank} + kEach};
-  const auto shard = [&](std::int64_t back) { return In{mine - back * chunks, 1}; };
-  const auto pass = [&](std::int64_t back) {
-    return recv_reduce_send(previous, shard(back), next);
-  };
-  return Builder(rank, kWorld, kWorld, kWorld)
-      .loop(chunks, send(shard(1), next), pass(2), pass(3), pass(4), pass(5), pass(6), pass(7),
-            recv_reduce_store(previous, shard(0), Out{mine, 1}))
-      .loop(1, send(In{mine + host}, next_host))
-      .loop(chunks - 2, recv_reduce_send(previous_host, In{mine, 1}, next_host))
-      .loop(1, recv_reduce_store_send(previous_host, In{mine}, Out{mine}, next_host))
-      .loop(chunks - 2, recv_store_send(previous_host, Out{mine, 1}, next_host))
-      .loop(1, recv_store(previous_host, Out{mine + host}))
-      .loop(chunks, send(In{mine, 1}, everyone), recv_store(all, Out{mine, 1}))
-      .program();
+CallOf hierarchical() {
+  CallOf call{"hierarchical", CollectiveKind::all_reduce, kWorld, 1'000'000'000};
+  call.ranks_per_host = kEach;
+  return call;
 }
 
 TEST(TenThousandRanks, RingOverPrivateLinks) {
@@ -116,20 +94,22 @@ TEST(ThousandRanks, EverybodyToEverybody) {
 }
 
 TEST(TenThousandRanks, HierarchicalOverPrivateLinks) {
-  const Message message =
-      message_in_one_tile(CollectiveKind::all_reduce, 1'000'000'000, hierarchical(0));
-  within(kPrivateSeconds,
-         [&] { return simulate(hierarchical, kWorld, machine_for(cluster(), kWorld), message); });
+  const Hosts hosts = cluster();
+  const Timeline timeline = within(
+      kPrivateSeconds, [&] { return try_simulate(hierarchical(), machine_for(hosts, kWorld)); });
+  // Shares to all others of the host, twice round the hosts by chunks, and shares again.
+  const double share = 1e9 / kEach, chunk = share / kHosts;
+  const double within_host =
+      (kEach - 1) * hosts.step.fixed + hosts.same_host.latency + share / 200e9 + hosts.step.fixed;
+  const double hop = hosts.other_host.latency + chunk / 50e9 + hosts.step.fixed;
+  expect_seconds(timeline.seconds, 2 * within_host + hosts.step.fixed + 2.0 * (kHosts - 1) * hop);
 }
 
 TEST(TenThousandRanks, HierarchicalOverSharedNics) {
   Hosts hosts = cluster();
   hosts.nic_bytes_per_second = 100e9;
-  const Message message =
-      message_in_one_tile(CollectiveKind::all_reduce, 1'000'000'000, hierarchical(0));
-  const Timeline timeline = within(kSharedSeconds, [&] {
-    return simulate(hierarchical, kWorld, machine_for(hosts, kWorld), message);
-  });
+  const Timeline timeline = within(
+      kSharedSeconds, [&] { return try_simulate(hierarchical(), machine_for(hosts, kWorld)); });
   EXPECT_NEAR(timeline.links[0].peak, 100e9, 100) << "eight ranks want more than the NIC has";
 }
 
