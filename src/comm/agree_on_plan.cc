@@ -74,6 +74,12 @@ Result<void> Communicator::choose_for_all(Deadline deadline) {
   }
   GYRE_TRY_ASSIGN(const auto blobs, control_->all_gather(mine, "the plan", deadline, &abort_));
   GYRE_TRY_ASSIGN(plan_facts_.choices, decode_choices(blobs[0]));
+  if (rank_ == 0 && log_enabled(LogLevel::info, Subsystem::tuning)) {
+    for (const CallKind kind : kPlannedKinds) {
+      log_info(Subsystem::tuning, "plan of {} ranks: {}", world_,
+               describe(plan_facts_.choices, kind));
+    }
+  }
   return {};
 }
 

@@ -1,8 +1,12 @@
 #include "plan/choices.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "base/parse_value.hpp"
 
 namespace gyre {
 namespace {
@@ -28,6 +32,10 @@ constexpr int kMostSliceLog2 = 40;
 constexpr std::size_t kDecisionBytes = 2 + sizeof(float);
 constexpr std::size_t kEncodedBytes = kPlannedKinds.size() * 2 * kSizeClasses * kDecisionBytes;
 
+std::string bytes_text(std::uint64_t bytes) {
+  return text_of_bytes(static_cast<std::int64_t>(bytes));
+}
+
 std::byte byte_of_slice(std::uint64_t bytes) {
   return static_cast<std::byte>(bytes == 0 ? 0 : std::bit_width(bytes) - 1);
 }
@@ -51,6 +59,19 @@ double Choices::seconds(CallKind kind, bool fixed_order, std::uint64_t bytes) co
   const double before = at(kind, fixed_order, size - 1).seconds;
   const auto least = static_cast<double>(largest_of_class(size - 1));
   return before + (here - before) * (static_cast<double>(bytes) - least) / least;
+}
+
+std::string describe(const Choices& choices, CallKind kind) {
+  std::string text = fmt::format("{}:", name_of(*collective_of(kind)));
+  for (int size = 0; size < kSizeClasses; ++size) {
+    const Choice& choice = choices.at(kind, false, size).choice;
+    const bool last = size + 1 == kSizeClasses;
+    if (!last && choices.at(kind, false, size + 1).choice == choice) continue;
+    text += fmt::format(" {}", name_of(choice.algorithm));
+    if (choice.slice_bytes != 0) text += "@" + bytes_text(choice.slice_bytes);
+    if (!last) text += fmt::format(" to {},", bytes_text(largest_of_class(size)));
+  }
+  return text;
 }
 
 std::vector<std::byte> encode(const Choices& choices) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.hpp"
@@ -53,6 +54,9 @@ class Choices {
   using Sizes = std::array<Decision, kSizeClasses>;
   std::array<std::array<Sizes, 2>, kPlannedKinds.size()> table_;
 };
+
+// "all_reduce: one_shot to 4K, tree@16K to 1M, ring", for people; any order of the fold.
+std::string describe(const Choices& choices, CallKind kind);
 
 std::vector<std::byte> encode(const Choices& choices);
 // Bounded; refuses anything encode() does not write.

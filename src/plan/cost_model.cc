@@ -32,7 +32,8 @@ std::uint64_t bytes_of_tile(const CatalogueEntry& entry, std::uint32_t world,
 
 // What hosts have to do at least, however their ranks share it: steps on the cores that there are,
 // and bytes through the NIC.
-double shared_bound(const MachineFacts& machine, const sim::Timeline& timeline) {
+double shared_bound(const MachineFacts& machine, const HostCosts& costs,
+                    const sim::Timeline& timeline) {
   std::vector<double> work(machine.hosts.size()), out(machine.hosts.size()),
       in(machine.hosts.size());
   for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
@@ -48,7 +49,7 @@ double shared_bound(const MachineFacts& machine, const sim::Timeline& timeline) 
   for (std::size_t host = 0; host < machine.hosts.size(); ++host) {
     const HostFacts& facts = machine.hosts[host];
     if (facts.cores != 0) seconds = std::max(seconds, work[host] / facts.cores);
-    seconds = std::max(seconds, std::max(out[host], in[host]) * seconds_per_byte_out(facts));
+    seconds = std::max(seconds, std::max(out[host], in[host]) * nic_seconds_per_byte(facts, costs));
   }
   return seconds;
 }
@@ -60,8 +61,9 @@ double on_line(double x0, double y0, double x1, double y1, double bytes) {
 
 }  // namespace
 
-CostModel::CostModel(MachineFacts machine, std::uint32_t ranks_per_host, std::uint32_t slots)
-    : world_(machine.world()), slots_(slots) {
+CostModel::CostModel(MachineFacts machine, std::uint32_t ranks_per_host, std::uint32_t slots,
+                     const HostCosts& costs)
+    : world_(machine.world()), slots_(slots), costs_(costs) {
   if (world_ > kMostSimulated) {
     add_smaller_worlds(machine, ranks_per_host);
   } else {
@@ -103,11 +105,11 @@ double CostModel::sample(const Scale& scale, const CatalogueEntry& entry, std::u
   };
   const sim::Message message =
       message_for(entry, program(0), bytes, slice_bytes, scale.ranks_per_host);
-  const auto timeline = sim::simulate(program, world, model_of(scale.machine), message,
+  const auto timeline = sim::simulate(program, world, model_of(scale.machine, costs_), message,
                                       {.slots = std::max(slots_, entry.min_slots), .record = true});
   // A schedule that cannot be simulated is not chosen.
   if (!timeline) return std::numeric_limits<double>::infinity();
-  return std::max(timeline->seconds, shared_bound(scale.machine, *timeline));
+  return std::max(timeline->seconds, shared_bound(scale.machine, costs_, *timeline));
 }
 
 CostModel::Curve CostModel::simulated(const Scale& scale, const CatalogueEntry& entry,

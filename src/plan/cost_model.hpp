@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/catalogue.hpp"
+#include "plan/host_costs.hpp"
 #include "plan/machine_facts.hpp"
 
 namespace gyre {
@@ -15,7 +16,8 @@ namespace gyre {
 // Pure: the same facts give the same times, to the last bit, on one build.
 class CostModel {
  public:
-  CostModel(MachineFacts machine, std::uint32_t ranks_per_host, std::uint32_t slots);
+  CostModel(MachineFacts machine, std::uint32_t ranks_per_host, std::uint32_t slots,
+            const HostCosts& costs = usual_costs());
 
   // Of a call of `bytes`, as message_bytes() counts them, cut into slices of at most `slice_bytes`,
   // a multiple of entry.longest_run() lines. The root is rank 0.
@@ -45,6 +47,7 @@ class CostModel {
 
   std::uint32_t world_;
   std::uint32_t slots_;
+  HostCosts costs_;
   std::vector<Scale> scales_;  // the world itself, or two smaller ones
   std::map<std::tuple<const CatalogueEntry*, std::uint64_t>, Curve> curves_;
 };

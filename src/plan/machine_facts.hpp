@@ -1,11 +1,8 @@
-// What the planner knows of the machines that ranks run on, agreed on at init, and what messages
-// and steps cost on them.
+// What the planner knows of the machines that ranks run on, agreed on at init.
 #pragma once
 
 #include <cstdint>
 #include <vector>
-
-#include "simulate/machine.hpp"
 
 namespace gyre {
 
@@ -28,11 +25,5 @@ struct MachineFacts {
 // `hosts` alike hosts with `ranks` consecutive ranks each.
 MachineFacts alike_hosts(std::uint32_t hosts, std::uint32_t ranks, const HostFacts& host,
                          bool memory_within_hosts);
-
-// With links of their own: what is shared is bounded by CostModel.
-sim::Machine model_of(const MachineFacts& facts);
-
-// The time that a host's NIC takes for the bytes that leave it, at least.
-double seconds_per_byte_out(const HostFacts& host);
 
 }  // namespace gyre

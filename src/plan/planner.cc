@@ -5,6 +5,7 @@
 
 #include "collectives/direct.hpp"
 #include "collectives/pairwise.hpp"
+#include "plan/host_costs.hpp"
 
 namespace gyre {
 namespace {
@@ -114,7 +115,7 @@ double predicted_seconds(const Call& call, int rank, const PlanFacts& facts) {
   if (call.kind == CallKind::send || call.kind == CallKind::receive) {
     const auto other = static_cast<std::uint32_t>(call.root);
     const auto self = static_cast<std::uint32_t>(rank);
-    const sim::LinkCost cost = model_of(facts.machine).link(self, other);
+    const sim::LinkCost cost = model_of(facts.machine, usual_costs()).link(self, other);
     const double per_byte = std::max(cost.seconds_per_byte, 2 * cost.overhead_per_byte);
     return cost.latency + 2 * cost.overhead +
            static_cast<double>(call.count * size_of(call.type)) * per_byte;

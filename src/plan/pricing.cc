@@ -13,10 +13,10 @@ TuningPlace place_of(const PlanFacts& facts) {
 
 }  // namespace
 
-Pricing::Pricing(const PlanFacts& facts, const TuningTable& table)
+Pricing::Pricing(const PlanFacts& facts, const TuningTable& table, const HostCosts& costs)
     : facts_(facts),
       table_(table),
-      model_(facts.machine, static_cast<std::uint32_t>(facts.ranks_per_host), facts.slots) {}
+      model_(facts.machine, static_cast<std::uint32_t>(facts.ranks_per_host), facts.slots, costs) {}
 
 // Factors between measured sizes lie on lines over the logarithm of the size; beyond, the nearest
 // one holds.

@@ -19,7 +19,7 @@ struct Priced {
 class Pricing {
  public:
   // `table` may be empty. Both outlive this.
-  Pricing(const PlanFacts& facts, const TuningTable& table);
+  Pricing(const PlanFacts& facts, const TuningTable& table, const HostCosts& costs = usual_costs());
 
   // The candidates for a call of that many bytes (message_bytes), the fastest first; of equals the
   // catalogue's first. Where some were measured on such a communicator, only those count.

@@ -61,6 +61,18 @@ TEST(Choices, TimesLieOnLinesBetweenClasses) {
   EXPECT_DOUBLE_EQ(choices.seconds(CallKind::all_reduce, false, 2048), 3);
 }
 
+TEST(Choices, AreDescribedByTheirEnds) {
+  Choices choices;
+  for (int size = 0; size < kSizeClasses; ++size) {
+    Choice& choice = choices.at(CallKind::all_reduce, false, size).choice;
+    choice = {Algorithm::ring, 0};
+    if (size <= 20) choice = {Algorithm::tree, 16 << 10};
+    if (size <= 12) choice = {Algorithm::one_shot, 0};
+  }
+  EXPECT_EQ(describe(choices, CallKind::all_reduce),
+            "all_reduce: one_shot to 4K, tree@16K to 1M, ring");
+}
+
 TEST(Choices, TheFirstOnesFitEverywhereAndFoldInOrder) {
   const Choices choices;
   for (const CallKind kind : kPlannedKinds) {

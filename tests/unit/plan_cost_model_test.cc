@@ -40,7 +40,7 @@ TEST(CostModel, FewerCoresTakeLonger) {
 
 TEST(CostModel, SocketsTakeLongerThanMemory) {
   EXPECT_GT(seconds(alike_hosts(1, 4, {4, 0}, false), 4, "ring", 64),
-            10 * seconds(alike_hosts(1, 4, {4, 0}, true), 4, "ring", 64));
+            3 * seconds(alike_hosts(1, 4, {4, 0}, true), 4, "ring", 64));
 }
 
 // Two bytes leave a ring's host for each of the message, near enough.

@@ -14,6 +14,7 @@
 
 #include "base/parse_value.hpp"
 #include "plan/forced_algorithm.hpp"
+#include "plan/host_costs.hpp"
 #include "plan/pricing.hpp"
 #include "schedule/print.hpp"
 #include "simulate/simulate.hpp"
@@ -227,8 +228,8 @@ Result<void> draw(const Shown& shown) {
                           entry.longest_run(shown.options.ranks, per_host));
   GYRE_TRY_ASSIGN(const sim::Timeline timeline,
                   sim::simulate([&](std::uint32_t rank) { return shown.program(rank); },
-                                shown.options.ranks, model_of(shown.facts.machine), message,
-                                {.slots = shown.options.slots, .record = true}));
+                                shown.options.ranks, model_of(shown.facts.machine, usual_costs()),
+                                message, {.slots = shown.options.slots, .record = true}));
   GYRE_TRY_ASSIGN(const std::string svg,
                   draw_timeline(timeline, fmt::format("{}, {}", entry.algorithm, title_of(shown)),
                                 machine_text(shown)));

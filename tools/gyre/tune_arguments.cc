@@ -33,7 +33,7 @@ CLI::App* add_tune(CLI::App& app, TuneOptions& options) {
       ->check(CLI::IsMember({"memory", "socket"}));
   add_value(tune, "-b,--minbytes", options.least, parse_size, "16", "Smallest message (16)");
   add_value(tune, "-e,--maxbytes", options.most, parse_size, "16M", "Largest message (16M)");
-  tune->add_option("-f,--stepfactor", options.factor, "Factor between sizes (4)")
+  tune->add_option("-f,--factor,--stepfactor", options.factor, "Factor between sizes (4)")
       ->check(CLI::Range(2, 1024));
   tune->add_option("--rounds", options.rounds, "How often all is measured; medians count (3)")
       ->check(CLI::Range(1, 1000));

@@ -1,0 +1,28 @@
+// What steps and messages of host ranks cost.
+#pragma once
+
+#include "plan/machine_facts.hpp"
+#include "simulate/machine.hpp"
+
+namespace gyre {
+
+struct HostCosts {
+  sim::StepCost step;
+  sim::LinkCost memory;
+  sim::LinkCost crowded;  // the same with more ranks than cores: who waits sleeps, and is woken
+  sim::LinkCost socket;   // TCP within a host
+  double network_latency = 0;       // of TCP between hosts
+  double nic_bytes_per_second = 0;  // of a NIC whose speed nobody tells
+};
+
+// Measured on one machine of two cores: those with which the model's choices cost least there.
+// bench/plan_regret shows how much that is.
+HostCosts usual_costs();
+
+// The machine with links of their own; what is shared is bounded by CostModel.
+sim::Machine model_of(const MachineFacts& facts, const HostCosts& costs);
+
+// The time that a host's NIC takes for a byte, at least.
+double nic_seconds_per_byte(const HostFacts& host, const HostCosts& costs);
+
+}  // namespace gyre
