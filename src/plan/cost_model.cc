@@ -54,6 +54,15 @@ double shared_bound(const MachineFacts& machine, const HostCosts& costs,
   return seconds;
 }
 
+// What host executors save by themselves over memory: small one-shots have a short form, and who
+// sends one large chunk to all others writes it once, or lets them read it, or places results where
+// they belong.
+double saved(const CatalogueEntry& entry, const Saving& saving, std::uint64_t bytes) {
+  if (entry.algorithm == "one_shot") return bytes < saving.short_form_end ? saving.short_form : 1;
+  const bool direct = entry.algorithm == "two_shot" || entry.algorithm == "direct";
+  return direct && bytes >= saving.direct_from ? saving.direct : 1;
+}
+
 // The line through two points of a curve with positive coordinates, at `bytes`.
 double on_line(double x0, double y0, double x1, double y1, double bytes) {
   return x1 > x0 ? y0 + (y1 - y0) * (bytes - x0) / (x1 - x0) : y0;
@@ -63,7 +72,10 @@ double on_line(double x0, double y0, double x1, double y1, double bytes) {
 
 CostModel::CostModel(MachineFacts machine, std::uint32_t ranks_per_host, std::uint32_t slots,
                      const HostCosts& costs)
-    : world_(machine.world()), slots_(slots), costs_(costs) {
+    : world_(machine.world()),
+      slots_(slots),
+      costs_(costs),
+      in_memory_(machine.memory_within_hosts && machine.hosts.size() == 1) {
   if (world_ > kMostSimulated) {
     add_smaller_worlds(machine, ranks_per_host);
   } else {
@@ -167,10 +179,11 @@ double CostModel::seconds(const CatalogueEntry& entry, std::uint64_t slice_bytes
   const auto size = static_cast<double>(bytes);
   std::size_t next = 1;
   while (next + 1 < points.size() && points[next].bytes < size) ++next;
-  if (next >= points.size()) return points.back().seconds;
   const Point& low = points[next - 1];
   const Point& high = points[next];
-  return on_line(low.bytes, low.seconds, high.bytes, high.seconds, std::max(size, low.bytes));
+  const double whole =
+      on_line(low.bytes, low.seconds, high.bytes, high.seconds, std::max(size, low.bytes));
+  return in_memory_ ? whole * saved(entry, costs_.saving, bytes) : whole;
 }
 
 }  // namespace gyre

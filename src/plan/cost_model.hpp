@@ -48,6 +48,7 @@ class CostModel {
   std::uint32_t world_;
   std::uint32_t slots_;
   HostCosts costs_;
+  bool in_memory_;             // all ranks share it
   std::vector<Scale> scales_;  // the world itself, or two smaller ones
   std::map<std::tuple<const CatalogueEntry*, std::uint64_t>, Curve> curves_;
 };

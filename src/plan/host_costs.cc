@@ -19,27 +19,29 @@ sim::LinkCost network(const HostFacts& from, const HostFacts& to, const HostCost
 
 HostCosts usual_costs() {
   HostCosts costs;
-  costs.step = {.fixed = 0.40 * kMicrosecond,
+  costs.step = {.fixed = 0.45 * kMicrosecond,
                 .per_message = 0,
-                .read_per_byte = 0.048 * kNanosecond,
+                .read_per_byte = 0.052 * kNanosecond,
                 .reduce_per_byte = 0.087 * kNanosecond,
                 .copy_per_byte = 0.062 * kNanosecond,
                 .send_per_byte = 0};
-  costs.memory = {.latency = 0.17 * kMicrosecond,
-                  .seconds_per_byte = 0.0003 * kNanosecond,
-                  .credit_latency = 0.17 * kMicrosecond,
-                  .overhead = 0.055 * kMicrosecond,
-                  .overhead_per_byte = 0.0008 * kNanosecond};
-  costs.crowded = {.latency = 4.5 * kMicrosecond,
+  costs.memory = {.latency = 0.029 * kMicrosecond,
+                  .seconds_per_byte = 0.0015 * kNanosecond,
+                  .credit_latency = 0.029 * kMicrosecond,
+                  .overhead = 0.077 * kMicrosecond,
+                  .overhead_per_byte = 0.013 * kNanosecond};
+  costs.crowded = {.latency = 3.0 * kMicrosecond,
                    .seconds_per_byte = 0,
-                   .credit_latency = 4.5 * kMicrosecond,
-                   .overhead = 0.78 * kMicrosecond,
-                   .overhead_per_byte = 0.013 * kNanosecond};
+                   .credit_latency = 3.0 * kMicrosecond,
+                   .overhead = 0.45 * kMicrosecond,
+                   .overhead_per_byte = 0.036 * kNanosecond};
   costs.socket = {.latency = 3.3 * kMicrosecond,
-                  .seconds_per_byte = 0.037 * kNanosecond,
+                  .seconds_per_byte = 0.001 * kNanosecond,
                   .credit_latency = 3.3 * kMicrosecond,
                   .overhead = 2.8 * kMicrosecond,
                   .overhead_per_byte = 0.11 * kNanosecond};
+  costs.saving = {
+      .short_form_end = 4096, .short_form = 0.47, .direct_from = 27'000, .direct = 0.66};
   costs.network_latency = 15 * kMicrosecond;
   costs.nic_bytes_per_second = 1.25e9;
   return costs;

@@ -6,11 +6,20 @@
 
 namespace gyre {
 
+// Factors of the simulated time.
+struct Saving {
+  std::uint64_t short_form_end = 0;  // one-shots of fewer bytes have a short form
+  double short_form = 1;
+  std::uint64_t direct_from = 0;  // bytes from which direct schedules copy less
+  double direct = 1;
+};
+
 struct HostCosts {
   sim::StepCost step;
   sim::LinkCost memory;
   sim::LinkCost crowded;  // the same with more ranks than cores: who waits sleeps, and is woken
   sim::LinkCost socket;   // TCP within a host
+  Saving saving;          // where all ranks share memory
   double network_latency = 0;       // of TCP between hosts
   double nic_bytes_per_second = 0;  // of a NIC whose speed nobody tells
 };

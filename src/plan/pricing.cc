@@ -6,6 +6,9 @@
 namespace gyre {
 namespace {
 
+// Shorter slices must be predicted to save this much: the model knows little of what they cost.
+constexpr double kWorthShortSlices = 0.8;
+
 TuningPlace place_of(const PlanFacts& facts) {
   return {static_cast<std::uint32_t>(facts.world), static_cast<std::uint32_t>(facts.ranks_per_host),
           facts.machine.memory_within_hosts};
@@ -90,7 +93,18 @@ std::vector<Priced> Pricing::price(CallKind kind, bool fixed_order, std::uint64_
   return price(lines_of(kind, fixed_order), bytes);
 }
 
-// What the user chose, if it does; else the fastest.
+// The fastest of them, in slices as long as can be unless shorter ones are well worth it.
+const Priced& Pricing::best_of(const std::vector<Priced>& prices) {
+  const Priced& best = prices.front();
+  for (const Priced& one : prices) {
+    const bool longer =
+        one.candidate.schedule == best.candidate.schedule && one.candidate.choice.slice_bytes == 0;
+    if (longer && !best.measured && best.seconds > kWorthShortSlices * one.seconds) return one;
+  }
+  return best;
+}
+
+// What the user chose, if it does; else the best.
 Decision Pricing::decide(const std::vector<Line>& lines, CallKind kind, bool fixed_order,
                          std::uint64_t bytes) {
   const Forced& forced = facts_.forced[index_of(kind)];
@@ -102,7 +116,7 @@ Decision Pricing::decide(const std::vector<Line>& lines, CallKind kind, bool fix
     const auto prices = price(lines, bytes);
     // Only one-shot was measured, and this is too large for it.
     if (prices.empty()) return Choices().at(kind, fixed_order, 0);
-    taken = prices.front();
+    taken = best_of(prices);
   }
   return {taken.candidate.choice, static_cast<float>(taken.seconds)};
 }

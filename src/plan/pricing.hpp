@@ -28,8 +28,11 @@ class Pricing {
   // The same of one candidate.
   Priced price(const Candidate& candidate, CallKind kind, std::uint64_t bytes);
 
-  // The fastest ones, or those that GYRE_ALGO asks for, with their times.
+  // The fastest ones, in short slices only where that is well worth it, or those that GYRE_ALGO
+  // asks for, with their times.
   Choices choose();
+  // The same of one call's prices. Precondition: some.
+  static const Priced& best_of(const std::vector<Priced>& prices);
 
  private:
   // What a measurement makes of the model's time.

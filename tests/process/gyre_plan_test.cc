@@ -50,6 +50,8 @@ TEST(Plan, EveryCollectiveForProgramsToo) {
     const auto json = nlohmann::json::parse(text_of(options));
     EXPECT_EQ(json["collective"], collective);
     EXPECT_EQ(json["taken"]["algorithm"], json["candidates"][0]["algorithm"]);
+    EXPECT_LE(json["taken"]["predicted_us"].get<double>() * 0.8,
+              json["candidates"][0]["predicted_us"].get<double>());
     EXPECT_EQ(json["verdict"].get<std::string>().substr(0, 8), "verified") << json["verdict"];
     double before = 0;
     for (const auto& one : json["candidates"]) {

@@ -142,7 +142,7 @@ std::string slice_text(const Candidate& candidate, const PlanFacts& facts) {
 
 void pick(Shown& shown, Pricing& pricing) {
   shown.prices = pricing.price(shown.kind, shown.options.fixed_order, shown.options.bytes);
-  shown.taken = shown.prices.front();
+  shown.taken = Pricing::best_of(shown.prices);
   const Forced& forced = shown.facts.forced[index_of(shown.kind)];
   if (forced.schedule == nullptr) return;
   shown.by_wish = true;
@@ -183,8 +183,10 @@ std::string table_of(const Shown& shown) {
                        one.measured ? "measurement" : "model");
   };
   if (shown.by_wish) text += line(shown.taken, '>');
-  for (std::size_t i = 0; i < shown.prices.size(); ++i) {
-    text += line(shown.prices[i], i == 0 && !shown.by_wish ? '>' : ' ');
+  for (const Priced& one : shown.prices) {
+    const bool taken = one.candidate.schedule == shown.taken.candidate.schedule &&
+                       one.candidate.choice == shown.taken.candidate.choice;
+    text += line(one, taken && !shown.by_wish ? '>' : ' ');
   }
   return text;
 }
