@@ -127,7 +127,7 @@ std::vector<std::string> own_environment() {
 }  // namespace
 
 Result<std::vector<Measured>> read_report(CallKind kind, std::string_view json) {
-  const auto bad = [](std::string why) {
+  const auto bad = [](const std::string& why) {
     return Error{Status::internal, "gyre tune: the report is none of a *_perf program: " + why};
   };
   // Of a broadcast only the in-place form is one operation: else the root also copies its own data.
