@@ -82,6 +82,7 @@ bool all_finished(std::span<Drive> drives) {
 }  // namespace
 
 void drive(std::span<Drive> drives) {
+  if (drives.empty()) return;  // nothing could even begin
   // The clock is first read after a number of sweeps: most calls never get there.
   RankExecutor::Wait wait;
   bool moved = true;  // since the last check
