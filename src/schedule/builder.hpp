@@ -93,11 +93,9 @@ struct Operand {
   Side side = Side::input;
 
   constexpr Operand() = default;
-  constexpr Operand(In in) : Operand(in, Side::input) {}
-  constexpr Operand(Out out) : Operand(out, Side::output) {}
-  constexpr Operand(Scratch scratch) : Operand(scratch, Side::scratch) {}
 
  protected:
+  // Before those that call it: clang 14 cannot evaluate it otherwise.
   template <typename Place>
   constexpr Operand(const Place& place, Side where)
       : chunk(place.chunk),
@@ -106,6 +104,11 @@ struct Operand {
         stride(place.stride),
         run(place.run),
         side(where) {}
+
+ public:
+  constexpr Operand(In in) : Operand(in, Side::input) {}
+  constexpr Operand(Out out) : Operand(out, Side::output) {}
+  constexpr Operand(Scratch scratch) : Operand(scratch, Side::scratch) {}
 };
 struct Target : Operand {
   constexpr Target() = default;
