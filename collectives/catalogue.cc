@@ -46,6 +46,9 @@ U hosts_or_ranks(U world, U ranks_per_host) {
 
 using enum CollectiveKind;
 
+// The span of rounds is a power of two in 16 bits (Rounds).
+constexpr std::uint32_t kMostOfRounds = 32'768;
+
 constexpr CatalogueEntry kCatalogue[] = {
     {.algorithm = "star", .kind = all_reduce, .build = plain<star::all_reduce>},
     {.algorithm = "ring",
@@ -118,6 +121,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {.algorithm = "bruck",
      .kind = reduce_scatter,
      .build = plain<bruck::reduce_scatter>,
+     .max_world = kMostOfRounds,
      .fixed_order = false,
      .run = half_of_power},
     {.algorithm = "hierarchical",
@@ -136,6 +140,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {.algorithm = "bruck",
      .kind = all_gather,
      .build = plain<bruck::all_gather>,
+     .max_world = kMostOfRounds,
      .run = half_of_power},
     {.algorithm = "hierarchical",
      .kind = all_gather,
@@ -144,13 +149,17 @@ constexpr CatalogueEntry kCatalogue[] = {
      .hosts = true,
      .run = hosts},
     {.algorithm = "ring", .kind = broadcast, .build = rooted<ring::broadcast>},
-    {.algorithm = "binomial", .kind = broadcast, .build = rooted<binomial::broadcast>},
+    {.algorithm = "binomial",
+     .kind = broadcast,
+     .build = rooted<binomial::broadcast>,
+     .max_world = kMostOfRounds},
     {.algorithm = "double_tree", .kind = broadcast, .build = rooted<double_tree::broadcast>},
     {.algorithm = "direct", .kind = broadcast, .build = rooted<direct::broadcast>},
     {.algorithm = "ring", .kind = reduce, .build = rooted<ring::reduce>, .fixed_order = false},
     {.algorithm = "binomial",
      .kind = reduce,
      .build = rooted<binomial::reduce>,
+     .max_world = kMostOfRounds,
      .fixed_order = false},
     {.algorithm = "double_tree",
      .kind = reduce,
@@ -168,6 +177,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {.algorithm = "binomial",
      .kind = gather,
      .build = rooted<binomial::gather>,
+     .max_world = kMostOfRounds,
      .run = half_of_power},
     {.algorithm = "hierarchical",
      .kind = gather,
@@ -178,6 +188,7 @@ constexpr CatalogueEntry kCatalogue[] = {
     {.algorithm = "binomial",
      .kind = scatter,
      .build = rooted<binomial::scatter>,
+     .max_world = kMostOfRounds,
      .run = half_of_power},
     {.algorithm = "hierarchical",
      .kind = scatter,

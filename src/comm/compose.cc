@@ -110,8 +110,10 @@ const PlannedCall& Communicator::planned(const Call& call) {
   if (planned_.is_of(call)) return planned_;
   planned_ = {call.kind,  call.type, call.op, call.root,
               call.count, nullptr,   {},      planned_.number + 1};
-  planned_.plan = make_plan(call, rank_, plan_facts_);
-  planned_.program = &program_for(call, planned_.plan.algorithm);
+  const Choice choice = choice_for(call, plan_facts_);
+  const Program& program = program_for(call, choice.algorithm);
+  planned_.plan = make_plan(call, rank_, plan_facts_, choice, program);
+  planned_.program = &program;  // last: the program may have found no memory
   return planned_;
 }
 

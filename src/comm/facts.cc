@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
 #include <string_view>
+
+#include "bootstrap/wire.hpp"
 
 namespace gyre {
 namespace {
@@ -15,62 +17,6 @@ constexpr std::size_t kMaxHostBytes = 256;
 constexpr std::size_t kMaxSettingsBytes = 16 << 10;
 constexpr std::size_t kMaxFactsEndpointBytes = 4 << 10;
 constexpr double kMostBytesPerSecond = 1e18;
-
-class Writer {
- public:
-  template <typename T>
-  void number(T value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    out_.insert(out_.end(), bytes, bytes + sizeof value);
-  }
-  void text(std::span<const std::byte> bytes) {
-    number(static_cast<std::uint32_t>(bytes.size()));
-    out_.insert(out_.end(), bytes.begin(), bytes.end());
-  }
-  std::vector<std::byte> take() { return std::move(out_); }
-
- private:
-  std::vector<std::byte> out_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  template <typename T>
-  T number() {
-    T value{};
-    const auto from = take(sizeof value);
-    if (from.size() == sizeof value) std::memcpy(&value, from.data(), sizeof value);
-    return value;
-  }
-  std::span<const std::byte> text(std::size_t most) {
-    const auto size = number<std::uint32_t>();
-    if (size > most) bad_ = true;
-    return bad_ ? std::span<const std::byte>{} : take(size);
-  }
-  bool complete() const { return !bad_ && bytes_.empty(); }
-
- private:
-  std::span<const std::byte> take(std::size_t size) {
-    if (size > bytes_.size()) {
-      bad_ = true;
-      return {};
-    }
-    const auto taken = bytes_.first(size);
-    bytes_ = bytes_.subspan(size);
-    return taken;
-  }
-  std::span<const std::byte> bytes_;
-  bool bad_ = false;
-};
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-std::string string_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -99,30 +45,30 @@ Result<PeerFacts> own_facts(const Settings& settings) {
 }
 
 std::vector<std::byte> encode(const PeerFacts& facts) {
-  Writer out;
+  WireWriter out;
   out.number(facts.wire_version);
   out.number(facts.pid);
-  out.text(bytes_of(facts.host));
-  out.text(bytes_of(facts.place));
-  out.text(bytes_of(facts.shared_settings));
+  out.text(facts.host);
+  out.text(facts.place);
+  out.text(facts.shared_settings);
   out.number(facts.machine.cores);
-  out.number(facts.machine.nic_bytes_per_second);
-  out.text(encode(facts.endpoint));
+  out.number(std::bit_cast<std::uint64_t>(facts.machine.nic_bytes_per_second));
+  out.sized(encode(facts.endpoint));
   return out.take();
 }
 
 Result<PeerFacts> decode_facts(std::span<const std::byte> bytes) {
-  Reader in(bytes);
+  WireReader in(bytes);
   PeerFacts facts;
   facts.wire_version = in.number<std::uint32_t>();
   if (facts.wire_version != kWireVersion) return facts;  // the rest may be laid out differently
   facts.pid = in.number<std::uint64_t>();
-  facts.host = string_of(in.text(kMaxHostBytes));
-  facts.place = string_of(in.text(kMaxHostBytes));
-  facts.shared_settings = string_of(in.text(kMaxSettingsBytes));
+  facts.host = in.text(kMaxHostBytes);
+  facts.place = in.text(kMaxHostBytes);
+  facts.shared_settings = in.text(kMaxSettingsBytes);
   facts.machine.cores = in.number<std::uint32_t>();
-  facts.machine.nic_bytes_per_second = in.number<double>();
-  const auto endpoint = in.text(kMaxFactsEndpointBytes);
+  facts.machine.nic_bytes_per_second = std::bit_cast<double>(in.number<std::uint64_t>());
+  const auto endpoint = in.sized(kMaxFactsEndpointBytes);
   const bool plausible = facts.machine.nic_bytes_per_second >= 0 &&
                          facts.machine.nic_bytes_per_second < kMostBytesPerSecond;
   if (!in.complete() || !plausible)

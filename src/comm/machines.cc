@@ -7,36 +7,18 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "plan/host_facts.hpp"
 #include "topology/discover.hpp"
 #include "topology/discover_net.hpp"
 
 namespace gyre {
 namespace {
 
-constexpr double kGigabyte = 1e9;
-
 // Without hwloc and drivers: they take many times as long as the rest of an init.
 topo::Topology interfaces_of_kernel() {
   topo::TopologyBuilder builder;
   topo::add_interfaces(builder, builder.add_host(""), "/sys");
   return std::move(builder).build();
-}
-
-double fastest_interface(const topo::Topology& topology) {
-  double fastest = 0;
-  for (const topo::NodeId id : topology.of(0, topo::NodeKind::nic)) {
-    const topo::NicFacts& nic = *topology.node(id).nic();
-    if (nic.up) fastest = std::max(fastest, nic.bandwidth.value_or(0) * kGigabyte);
-  }
-  return fastest;
-}
-
-std::uint32_t cores_of(const topo::Topology& topology) {
-  std::uint32_t cores = 0;
-  for (const topo::NodeId id : topology.of(0, topo::NodeKind::cpu)) {
-    cores += static_cast<std::uint32_t>(std::max(0, topology.node(id).cpu()->cores));
-  }
-  return cores;
 }
 
 template <typename Value>
@@ -52,18 +34,17 @@ HostFacts own_machine(Settings settings, int rank) {
   own.cores = std::thread::hardware_concurrency();
   if (rank != 0) settings.topo_dump_file.clear();
   if (settings.topo_file.empty() && settings.topo_dump_file.empty()) {
-    own.nic_bytes_per_second = fastest_interface(interfaces_of_kernel());
+    own.nic_bytes_per_second = first_host(interfaces_of_kernel()).nic_bytes_per_second;
     return own;
   }
   const Result<topo::Topology> topology = topo::topology_by_settings(settings);
   if (!topology) {
     log_warn("{}; planning without it", topology.error().text);
-    own.nic_bytes_per_second = fastest_interface(interfaces_of_kernel());
+    own.nic_bytes_per_second = first_host(interfaces_of_kernel()).nic_bytes_per_second;
     return own;
   }
-  own.nic_bytes_per_second = fastest_interface(*topology);
-  own.cores = least_known(own.cores, cores_of(*topology));
-  return own;
+  const HostFacts described = first_host(*topology);
+  return {least_known(own.cores, described.cores), described.nic_bytes_per_second};
 }
 
 MachineFacts machine_facts(std::span<const PeerFacts> facts, bool memory_within_hosts) {

@@ -1,7 +1,9 @@
 #include "plan/algorithm.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string>
+#include <vector>
 
 #include "base/parse_value.hpp"
 
@@ -55,9 +57,32 @@ std::optional<CollectiveKind> collective_of(CallKind kind) {
   }
 }
 
+Result<CallKind> find_planned(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const CallKind kind : kPlannedKinds) {
+    const std::string_view name = name_of(*collective_of(kind));
+    if (plain_name(name) == plain_name(word)) return kind;
+    names.push_back(name);
+  }
+  return Error{Status::invalid_usage,
+               fmt::format("\"{}\" is no collective with a choice; known are {}", word,
+                           fmt::join(names, ", "))};
+}
+
 const CatalogueEntry* schedule_of(CallKind kind, Algorithm algorithm) {
-  const auto collective = collective_of(kind);
-  return collective ? find_schedule(name_of(algorithm), *collective) : nullptr;
+  // Calls look here: the catalogue is searched by name once.
+  using Row = std::array<const CatalogueEntry*, kAlgorithms>;
+  static const auto table = [] {
+    std::array<Row, kCallKinds> rows{};
+    for (const CallKind planned : kPlannedKinds) {
+      for (std::size_t i = 0; i < kAlgorithms; ++i) {
+        rows[index_of(planned)][i] =
+            find_schedule(name_of(static_cast<Algorithm>(i)), *collective_of(planned));
+      }
+    }
+    return rows;
+  }();
+  return table[index_of(kind)][static_cast<std::size_t>(algorithm)];
 }
 
 std::uint64_t message_bytes(CallKind kind, std::uint64_t bytes_of_count, std::uint32_t world) {

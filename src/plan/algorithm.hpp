@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
+#include "base/status.hpp"
 #include "collectives/catalogue.hpp"
 #include "schedule/call.hpp"
 
@@ -45,6 +47,10 @@ std::optional<CollectiveKind> collective_of(CallKind kind);
 inline constexpr std::array kPlannedKinds = {
     CallKind::all_reduce,     CallKind::reduce,     CallKind::broadcast, CallKind::all_gather,
     CallKind::reduce_scatter, CallKind::all_to_all, CallKind::gather,    CallKind::scatter};
+
+// The planned kind of that name, as plain_name() compares. invalid_usage: quotes the word, and
+// names those that there are.
+Result<CallKind> find_planned(std::string_view word);
 
 // The entry of a planned kind, or null if the collective has no such schedule.
 const CatalogueEntry* schedule_of(CallKind kind, Algorithm algorithm);

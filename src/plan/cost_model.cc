@@ -11,7 +11,8 @@
 namespace gyre {
 namespace {
 
-constexpr std::uint32_t kMostSimulated = 64;
+// 64 ranks would take half a second, of every init.
+constexpr std::uint32_t kMostSimulated = 16;
 // Messages of these many tiles are simulated; the last two give the slope beyond.
 constexpr std::array kTiles = {0.0, 1.0 / 16, 1.0, 2.0, 4.0};
 constexpr std::uint64_t kLeastBytes = 8;
@@ -61,6 +62,12 @@ double saved(const CatalogueEntry& entry, const Saving& saving, std::uint64_t by
   if (entry.algorithm == "one_shot") return bytes < saving.short_form_end ? saving.short_form : 1;
   const bool direct = entry.algorithm == "two_shot" || entry.algorithm == "direct";
   return direct && bytes >= saving.direct_from ? saving.direct : 1;
+}
+
+// `here` at `large` where it was `before` at `small`, if it is a power of that at `world`.
+double grown(double before, double here, double small, double large, double world) {
+  if (before <= 0 || here <= 0) return here;
+  return here * std::pow(here / before, std::log(world / large) / std::log(large / small));
 }
 
 // The line through two points of a curve with positive coordinates, at `bytes`.
@@ -140,22 +147,18 @@ CostModel::Curve CostModel::simulated(const Scale& scale, const CatalogueEntry& 
   return curve;
 }
 
-// The curve of the true world from those of two smaller ones: what one tile adds to the time, and
-// its bytes, are powers of the number of ranks. A tile of a ring grows with the world, one of a
-// tree does not.
+// The curve of the true world from those of two smaller ones. What one tile adds to the time is a
+// power of the number of other ranks, its bytes are one of the number of ranks: a ring's hops and
+// tiles grow with the world, a tree's tiles do not.
 CostModel::Curve CostModel::extrapolated(const Curve& half, const Curve& whole) const {
-  const auto logarithm = [](std::uint32_t world) { return std::log2(static_cast<double>(world)); };
-  const std::uint32_t largest = scales_.back().machine.world();
-  const double doublings = (logarithm(world_) - logarithm(largest)) /
-                           (logarithm(largest) - logarithm(scales_.front().machine.world()));
-  const auto grown = [&](double before, double here) {
-    return before > 0 && here > 0 ? here * std::pow(here / before, doublings) : here;
-  };
+  const double small = scales_.front().machine.world(), large = scales_.back().machine.world();
   Curve curve;
   Point before{0, 0}, here{0, 0}, sum{0, 0};
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    sum.bytes += grown(half[i].bytes - before.bytes, whole[i].bytes - here.bytes);
-    sum.seconds += grown(half[i].seconds - before.seconds, whole[i].seconds - here.seconds);
+    sum.bytes +=
+        grown(half[i].bytes - before.bytes, whole[i].bytes - here.bytes, small, large, world_);
+    sum.seconds += grown(half[i].seconds - before.seconds, whole[i].seconds - here.seconds,
+                         small - 1, large - 1, world_ - 1.0);
     curve.push_back(sum);
     before = half[i];
     here = whole[i];

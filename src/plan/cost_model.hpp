@@ -22,7 +22,7 @@ class CostModel {
   // Of a call of `bytes`, as message_bytes() counts them, cut into slices of at most `slice_bytes`,
   // a multiple of entry.longest_run() lines. The root is rank 0.
   //
-  // Beyond 64 ranks the schedule is simulated with about 32 and 64, and what doubling the ranks did
+  // Beyond 16 ranks the schedule is simulated with about 8 and 16, and what doubling the ranks did
   // there to a tile's time and bytes is taken to go on: exact for whatever is a power of their
   // number, such as a ring's hops.
   double seconds(const CatalogueEntry& entry, std::uint64_t slice_bytes, std::uint64_t bytes);

@@ -24,14 +24,8 @@ std::string_view take(std::string_view& text, char separator) {
 }
 
 Result<CallKind> read_collective(std::string_view word) {
-  std::vector<std::string_view> names;
-  for (const CallKind kind : kPlannedKinds) {
-    const std::string_view name = name_of(*collective_of(kind));
-    if (plain_name(name) == plain_name(word)) return kind;
-    names.push_back(name);
-  }
-  return refuse(fmt::format("\"{}\" is no collective with a choice; known are {}", word,
-                            fmt::join(names, ", ")));
+  const Result<CallKind> kind = find_planned(word);
+  return kind ? kind : refuse(kind.error().text);
 }
 
 Result<Algorithm> read_algorithm(std::string_view word) {

@@ -103,6 +103,7 @@ bool needs_fixed_order(const Call& call, const PlanFacts& facts) {
 }
 
 Choice choice_for(const Call& call, const PlanFacts& facts) {
+  if (!collective_of(call.kind)) return {Algorithm::direct, 0};
   if (const Forced* forced = forced_for(call, facts)) {
     return {forced->algorithm, forced->slice_bytes};
   }
@@ -127,21 +128,17 @@ double predicted_seconds(const Call& call, int rank, const PlanFacts& facts) {
                                              static_cast<std::uint32_t>(facts.world)));
 }
 
-Plan make_plan(const Call& call, int rank, const PlanFacts& facts) {
+Plan make_plan(const Call& call, int rank, const PlanFacts& facts, const Choice& choice,
+               const Program& program) {
   Plan plan;
-  plan.algorithm = Algorithm::direct;
+  plan.algorithm = choice.algorithm;
   const auto world = static_cast<std::uint32_t>(facts.world);
-  std::uint32_t chunks = 1;
+  const std::uint32_t chunks = program.input_chunks;
   std::uint64_t slot_bytes = facts.slot_bytes;
-  if (collective_of(call.kind)) {
-    const Choice choice = choice_for(call, facts);
-    const auto per_host = static_cast<std::uint32_t>(facts.ranks_per_host);
-    const CatalogueEntry& schedule = *schedule_of(call.kind, choice.algorithm);
-    plan.algorithm = choice.algorithm;
-    plan.by_reference = schedule.by_reference;
-    chunks = schedule.build(0, world, 0, per_host).input_chunks;
+  if (const CatalogueEntry* schedule = schedule_of(call.kind, choice.algorithm)) {
+    plan.by_reference = schedule->by_reference;
     if (choice.slice_bytes != 0) slot_bytes = std::min(slot_bytes, choice.slice_bytes);
-    slot_bytes /= schedule.longest_run(world, per_host);
+    slot_bytes /= schedule->longest_run(world, static_cast<std::uint32_t>(facts.ranks_per_host));
   }
   const std::uint64_t most = largest_slice(call.type, slot_bytes);
   const std::uint64_t slice = even_slice(call.count, most, call.type);

@@ -52,7 +52,8 @@ struct Plan {
 // schedule that does.
 bool needs_fixed_order(const Call& call, const PlanFacts& facts);
 
-// What runs the call: the user's choice, or the planner's. Precondition: a planned kind.
+// What runs the call: the user's choice, or the planner's. Precondition: a planned kind, or
+// all_gather_v or reduce_scatter_v. Hot path: a few look-ups.
 Choice choice_for(const Call& call, const PlanFacts& facts);
 
 // How long rank 0 predicted that a call takes, without what waits for it. All-to-all-v and its like
@@ -60,8 +61,10 @@ Choice choice_for(const Call& call, const PlanFacts& facts);
 double predicted_seconds(const Call& call, int rank, const PlanFacts& facts);
 
 // `call` is a collective with one count for all ranks, or all_gather_v / reduce_scatter_v, whose
-// block table the layouts then point into.
-Plan make_plan(const Call& call, int rank, const PlanFacts& facts);
+// block table the layouts then point into. `choice` is choice_for's, `program` build_program's. Hot
+// path of calls that differ from the one before: no allocation.
+Plan make_plan(const Call& call, int rank, const PlanFacts& facts, const Choice& choice,
+               const Program& program);
 
 // The program of one rank for a planned collective. Precondition: the kind has the algorithm.
 Program build_program(CallKind kind, Algorithm algorithm, int rank, int world, int root,

@@ -63,15 +63,24 @@ TEST(CostModel, TheSlowestHostCounts) {
   }
 }
 
-// What is extrapolated to 128 ranks from 32 and 64 is what 128 ranks would be: a ring's hops
-// double, a butterfly's rounds grow by one.
+// What is extrapolated from 8 and 16 ranks is what more of them would be: a ring's hops grow with
+// the others, a butterfly's rounds by one for each doubling.
 TEST(CostModel, LargerWorldsGoOnAsSmallerOnesDo) {
   const auto time = [](std::uint32_t hosts, std::string_view algorithm) {
     return seconds(alike_hosts(hosts, 1, {4, 0}, true), 1, algorithm, 64);
   };
-  EXPECT_NEAR(time(128, "ring") / time(64, "ring"), 127.0 / 63, 0.05);
-  EXPECT_NEAR(time(1024, "ring") / time(64, "ring"), 1023.0 / 63, 1);
-  EXPECT_LT(time(1024, "recursive_doubling"), 2.5 * time(64, "recursive_doubling"));
+  EXPECT_NEAR(time(128, "ring") / time(16, "ring"), 127.0 / 15, 0.1);
+  EXPECT_NEAR(time(1024, "ring") / time(16, "ring"), 1023.0 / 15, 2);
+  EXPECT_GT(time(1024, "recursive_doubling"), 2 * time(16, "recursive_doubling"));
+  EXPECT_LT(time(1024, "recursive_doubling"), 6 * time(16, "recursive_doubling"));
+}
+
+// Nor does a byte of a long message cost more on a ring of many than on one of few.
+TEST(CostModel, LongMessagesOnLongRings) {
+  const auto time = [](std::uint32_t hosts) {
+    return seconds(alike_hosts(hosts, 1, {4, 1e9}, true), 1, "ring", std::uint64_t{1} << 36);
+  };
+  EXPECT_NEAR(time(1024) / time(16), 1023.0 / 1024 / (15.0 / 16), 0.1);
 }
 
 TEST(CostModel, LargeMessagesOfLargeWorldsAreBoundByTheNic) {

@@ -14,6 +14,13 @@ PlanFacts facts_of(int world) {
   return facts;
 }
 
+Plan plan_of(const Call& call, const PlanFacts& facts) {
+  const Choice choice = choice_for(call, facts);
+  return make_plan(
+      call, 0, facts, choice,
+      build_program(call.kind, choice.algorithm, 0, facts.world, 0, facts.ranks_per_host));
+}
+
 Algorithm forced(std::string_view text, CallKind kind, PlanFacts facts = facts_of(5)) {
   const auto done = force_algorithms(text, facts);
   EXPECT_TRUE(done) << text << ": " << done.error().text;
@@ -89,7 +96,7 @@ TEST(ForcedAlgorithm, SlicesAreAskedForWithTheName) {
   EXPECT_EQ(facts.forced[index_of(CallKind::all_reduce)].slice_bytes, 16U << 10);
   Call call;
   call.count = 1 << 20;
-  EXPECT_EQ(make_plan(call, 0, facts).input.slice * size_of(call.type), 16U << 10);
+  EXPECT_EQ(plan_of(call, facts).input.slice * size_of(call.type), 16U << 10);
   expect_refused("tree@15K", "power of two");
   expect_refused("tree@", "power of two");
   expect_refused("tree@banana", "\"banana\"");
@@ -101,9 +108,9 @@ TEST(ForcedAlgorithm, AveragesAreFoldedInOnePlaceAllTheSame) {
   ASSERT_TRUE(force_algorithms("all_reduce:recursive_doubling", facts));
   Call call;
   call.count = 1 << 20;
-  EXPECT_EQ(make_plan(call, 0, facts).algorithm, Algorithm::recursive_doubling);
+  EXPECT_EQ(plan_of(call, facts).algorithm, Algorithm::recursive_doubling);
   call.op = ReduceOp::avg;
-  EXPECT_EQ(make_plan(call, 0, facts).algorithm, Algorithm::two_shot);
+  EXPECT_EQ(plan_of(call, facts).algorithm, Algorithm::two_shot);
 }
 
 TEST(ForcedAlgorithm, AMessageOfManyChunksFitsInASlot) {
@@ -122,7 +129,7 @@ TEST(ForcedAlgorithm, AMessageOfManyChunksFitsInASlot) {
         }
       }
       call.count = 10'000'019;
-      const Plan plan = make_plan(call, 0, facts);
+      const Plan plan = plan_of(call, facts);
       const auto per_host = static_cast<std::uint32_t>(facts.ranks_per_host);
       const std::uint64_t run = entry.longest_run(static_cast<std::uint32_t>(world), per_host);
       EXPECT_LE(run * plan.input.slice * size_of(call.type), facts.slot_bytes) << text;

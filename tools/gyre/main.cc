@@ -41,6 +41,20 @@ milliseconds to_milliseconds(double seconds) {
   return milliseconds(static_cast<milliseconds::rep>(seconds * 1000));
 }
 
+// The exit status of a command that failed, which says why.
+int failed(const Error& error) {
+  fmt::print(stderr, "{}\n", error.text);
+  return error.status == Status::invalid_argument ? kUsageError : 1;
+}
+
+int finish(const Result<void>& done) { return done ? 0 : failed(done.error()); }
+
+int show(const Result<std::string>& text) {
+  if (!text) return failed(text.error());
+  fmt::print("{}", *text);
+  return 0;
+}
+
 // Also says whether the variables of this environment are good.
 int print_settings(bool markdown) {
   const auto rows = setting_table();
@@ -51,49 +65,19 @@ int print_settings(bool markdown) {
   return 1;
 }
 
-int plot(const std::string& from, const std::string& to) {
-  const auto done = plot_file(from, to);
-  if (done) return 0;
-  fmt::print(stderr, "{}\n", done.error().text);
-  return 1;
-}
-
 // Where nothing is said of it, a NIC carries what one pair of ranks can.
 int simulate(SimulateOptions options) {
   if (options.hosts.nic_bytes_per_second == 0) {
     options.hosts.nic_bytes_per_second = 1 / options.hosts.other_host.seconds_per_byte;
   }
-  const auto done = simulate_command(options);
-  if (done) return 0;
-  fmt::print(stderr, "{}\n", done.error().text);
-  return done.status() == Status::invalid_argument ? kUsageError : 1;
+  return finish(simulate_command(options));
 }
 
 int show_topology(const TopoOptions& options) {
   const auto text = topo_command(options);
-  if (text) {
-    fmt::print("{}", *text);
-    return 0;
-  }
+  if (text) return show(text);
   fmt::print(stderr, "gyre topo: {}\n", text.error().text);
   return 1;
-}
-
-int show_plan(const PlanOptions& options) {
-  const auto text = plan_command(options);
-  if (text) {
-    fmt::print("{}", *text);
-    return 0;
-  }
-  fmt::print(stderr, "{}\n", text.error().text);
-  return text.status() == Status::invalid_argument ? kUsageError : 1;
-}
-
-int tune(const TuneOptions& options) {
-  const auto done = tune_command(options);
-  if (done) return 0;
-  fmt::print(stderr, "{}\n", done.error().text);
-  return done.status() == Status::invalid_argument ? kUsageError : 1;
 }
 
 int start_job(const RunOptions& options) {
@@ -212,10 +196,10 @@ int execute(int argc, char** argv) {
     fmt::print("gyre {}\n", GYRE_VERSION);
     return 0;
   }
-  if (chart->parsed()) return plot(from, to);
+  if (chart->parsed()) return finish(plot_file(from, to));
   if (simulated->parsed()) return simulate(std::move(simulation));
-  if (plan->parsed()) return show_plan(plan_options);
-  if (tuned->parsed()) return tune(tune_options);
+  if (plan->parsed()) return show(plan_command(plan_options));
+  if (tuned->parsed()) return finish(tune_command(tune_options));
   if (topo->parsed()) return show_topology(topo_options);
   if (list->parsed()) return print_settings(markdown);
   const auto left = run->remaining();

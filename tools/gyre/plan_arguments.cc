@@ -1,20 +1,13 @@
 #include "tools/gyre/plan_arguments.hpp"
 
-#include <optional>
 #include <string>
 
-#include "base/parse_value.hpp"
 #include "collectives/catalogue.hpp"
 #include "tools/gyre/add_value.hpp"
 #include "tools/gyre/ranges.hpp"
 
 namespace gyre::tools {
 namespace {
-
-std::optional<std::int64_t> parse_size(const std::string& text) {
-  const auto bytes = parse_bytes(text);
-  return bytes && *bytes >= 1 ? bytes : std::nullopt;
-}
 
 void add_machine(CLI::App* app, PlanOptions& options) {
   auto* file =

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "base/parse_value.hpp"
 #include "plan/forced_algorithm.hpp"
 #include "plan/host_costs.hpp"
+#include "plan/host_facts.hpp"
 #include "plan/pricing.hpp"
 #include "schedule/print.hpp"
 #include "simulate/simulate.hpp"
@@ -35,14 +35,8 @@ Error wrong(std::string text) {
 }
 
 Result<CallKind> find_kind(const PlanOptions& options) {
-  std::vector<std::string_view> names;
-  for (const CallKind kind : kPlannedKinds) {
-    const std::string_view name = name_of(*collective_of(kind));
-    if (plain_name(name) == plain_name(options.collective)) return kind;
-    names.push_back(name);
-  }
-  return wrong(fmt::format("\"{}\" is no collective with a choice; known are {}",
-                           options.collective, fmt::join(names, ", ")));
+  const Result<CallKind> kind = find_planned(options.collective);
+  return kind ? kind : wrong(kind.error().text);
 }
 
 Result<std::optional<topo::Topology>> find_topology(const PlanOptions& options) {
@@ -55,25 +49,12 @@ Result<std::optional<topo::Topology>> find_topology(const PlanOptions& options) 
   return std::optional(std::move(topology));
 }
 
-// What a topology says of its first host.
-HostFacts host_of(const topo::Topology& topology) {
-  HostFacts host;
-  for (const topo::NodeId id : topology.of(0, topo::NodeKind::cpu)) {
-    host.cores += static_cast<std::uint32_t>(std::max(0, topology.node(id).cpu()->cores));
-  }
-  for (const topo::NodeId id : topology.of(0, topo::NodeKind::nic)) {
-    host.nic_bytes_per_second = std::max(
-        host.nic_bytes_per_second, topology.node(id).nic()->bandwidth.value_or(0) * kGigabyte);
-  }
-  return host;
-}
-
 Result<PlanFacts> facts_of(const PlanOptions& options) {
   GYRE_TRY_ASSIGN(const std::optional<topo::Topology> topology, find_topology(options));
   HostFacts host{std::thread::hardware_concurrency(), 0};
   std::uint32_t hosts = 1;
   if (topology) {
-    host = host_of(*topology);
+    host = first_host(*topology);
     hosts = static_cast<std::uint32_t>(topology->hosts().size());
   }
   if (options.hosts != 0) hosts = options.hosts;

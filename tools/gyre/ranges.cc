@@ -99,6 +99,11 @@ std::optional<double> parse_rate(std::string_view text) {
   return quantity->number * bytes * std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power));
 }
 
+std::optional<std::int64_t> parse_size(std::string_view text) {
+  const auto bytes = parse_bytes(text);
+  return bytes && *bytes >= 1 ? bytes : std::nullopt;
+}
+
 std::string seconds_text(double seconds) {
   if (seconds < 1e-6) return fmt::format("{:.4g} ns", seconds * 1e9);
   if (seconds < 1e-3) return fmt::format("{:.4g} us", seconds * 1e6);

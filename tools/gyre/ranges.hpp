@@ -16,6 +16,9 @@ std::optional<std::vector<std::uint32_t>> parse_ranks(std::string_view text);
 // The same of sizes ("1K..1G"), whose ranges go by fourfolds.
 std::optional<std::vector<std::uint64_t>> parse_sizes(std::string_view text);
 
+// "64M": bytes, at least one.
+std::optional<std::int64_t> parse_size(std::string_view text);
+
 // "5us", "1.5ms", "300ns", "2s", "0": seconds.
 std::optional<double> parse_seconds(std::string_view text);
 

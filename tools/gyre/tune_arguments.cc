@@ -1,22 +1,11 @@
 #include "tools/gyre/tune_arguments.hpp"
 
-#include <optional>
 #include <string>
 
-#include "base/parse_value.hpp"
 #include "tools/gyre/add_value.hpp"
 #include "tools/gyre/ranges.hpp"
 
 namespace gyre::tools {
-namespace {
-
-std::optional<std::int64_t> parse_size(const std::string& text) {
-  const auto bytes = parse_bytes(text);
-  return bytes && *bytes >= 1 ? bytes : std::nullopt;
-}
-
-}  // namespace
-
 CLI::App* add_tune(CLI::App& app, TuneOptions& options) {
   auto* tune = app.add_subcommand(
       "tune", "Measure the schedules on this machine: gyre tune -n 2,4 -o tuning.txt");

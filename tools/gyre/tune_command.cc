@@ -1,7 +1,6 @@
 #include "tools/gyre/tune_command.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,10 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string_view>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "base/parse_value.hpp"
@@ -34,16 +30,9 @@ Result<std::vector<CallKind>> kinds_of(const TuneOptions& options) {
   }
   std::vector<CallKind> kinds;
   for (const std::string& word : options.collectives) {
-    const auto found = std::find_if(kPlannedKinds.begin(), kPlannedKinds.end(), [&](CallKind kind) {
-      return plain_name(name_of(*collective_of(kind))) == plain_name(word);
-    });
-    if (found == kPlannedKinds.end()) {
-      std::vector<std::string_view> names;
-      for (const CallKind kind : kPlannedKinds) names.push_back(name_of(*collective_of(kind)));
-      return wrong(fmt::format("\"{}\" is no collective with a choice; known are {}", word,
-                               fmt::join(names, ", ")));
-    }
-    kinds.push_back(*found);
+    const Result<CallKind> kind = find_planned(word);
+    if (!kind) return wrong(kind.error().text);
+    kinds.push_back(*kind);
   }
   return kinds;
 }
