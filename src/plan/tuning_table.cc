@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <optional>
 
 #include "base/parse_value.hpp"
+#include "base/read_file.hpp"
 #include "collectives/spec.hpp"
 
 namespace gyre {
@@ -20,7 +18,7 @@ namespace {
 constexpr std::string_view kTitle = "gyre-tuning 1";
 constexpr std::size_t kMostBytes = 16 << 20;
 constexpr std::size_t kFields = 8;
-constexpr double kMostMicroseconds = 1e12;
+constexpr double kLeastMicroseconds = 1e-6, kMostMicroseconds = 1e12;
 
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -78,7 +76,7 @@ std::optional<double> read_seconds(std::string_view word) {
   double value = 0;
   const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), value);
   const bool whole = fault == std::errc{} && end == word.data() + word.size();
-  if (!whole || !(value > 0) || value > kMostMicroseconds) return std::nullopt;
+  if (!whole || !(value >= kLeastMicroseconds) || value > kMostMicroseconds) return std::nullopt;
   return value * 1e-6;
 }
 
@@ -143,8 +141,8 @@ std::string TuningTable::text() const {
 Result<TuningTable> TuningTable::parse(std::string_view text, std::string_view file) {
   const auto wrong = [&](std::size_t line, std::string what) {
     return Error{Status::invalid_usage,
-                 fmt::format("GYRE_TUNING_FILE: {}, line {}: {}; `gyre tune` writes such files",
-                             file, line, what)};
+                 fmt::format("tuning table: {}, line {}: {}; `gyre tune` writes such files", file,
+                             line, what)};
   };
   if (text.size() > kMostBytes) {
     return wrong(1, fmt::format("{} bytes are more than the {} of the largest table", text.size(),
@@ -176,17 +174,9 @@ Result<TuningTable> TuningTable::parse(std::string_view text, std::string_view f
 }
 
 Result<TuningTable> TuningTable::load(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text;
-  std::array<char, 4096> block;
-  while (in && text.size() <= kMostBytes) {
-    in.read(block.data(), block.size());
-    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
-  }
-  if (!in.eof() && text.size() <= kMostBytes) {
-    return system_error("GYRE_TUNING_FILE: " + file.string(), errno);
-  }
-  return parse(text, file.string());
+  Result<std::string> text = read_regular_file(file, kMostBytes);
+  if (!text) return Error{text.status(), "tuning table: " + text.error().text};
+  return parse(*text, file.string());
 }
 
 }  // namespace gyre

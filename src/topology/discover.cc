@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/read_file.hpp"
 #include "topology/builder.hpp"
 #include "topology/discover_kfd.hpp"
 #include "topology/discover_net.hpp"
@@ -29,23 +30,10 @@ std::string own_name() {
 
 Result<std::string> read_file(const std::filesystem::path& file) {
   constexpr std::size_t kMost = 64 << 20;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return system_error(file.string(), errno);
-  std::string text;
-  for (std::array<char, 1 << 14> part; in && text.size() <= kMost;) {
-    in.read(part.data(), static_cast<std::streamsize>(part.size()));
-    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
-  }
-  if (text.size() > kMost) {
-    return Error{
-        Status::invalid_argument,
-        fmt::format("{}:1: more than {} bytes; a topology file is smaller", file.string(), kMost)};
-  }
-  if (in.bad() || text.empty()) {
-    return Error{Status::invalid_argument,
-                 fmt::format("{}:1: nothing to read; name a topology file", file.string())};
-  }
-  return text;
+  GYRE_TRY_ASSIGN(std::string text, read_regular_file(file, kMost));
+  if (!text.empty()) return text;
+  return Error{Status::invalid_argument,
+               fmt::format("{}:1: nothing to read; name a topology file", file.string())};
 }
 
 // The modules that let network interfaces read GPUs' memory.

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -36,7 +38,7 @@ void expect_refused(const std::string& text, std::string_view named) {
   const auto read = TuningTable::parse(text, "table.txt");
   ASSERT_FALSE(read) << text;
   EXPECT_EQ(read.status(), Status::invalid_usage);
-  for (const std::string_view part : {std::string_view("GYRE_TUNING_FILE: table.txt"), named}) {
+  for (const std::string_view part : {std::string_view("tuning table: table.txt"), named}) {
     EXPECT_NE(read.error().text.find(part), std::string::npos) << read.error().text;
   }
 }
@@ -55,16 +57,28 @@ TEST(TuningTable, WhatIsWrongIsNamedWithItsLine) {
   expect_refused(title + "all_reduce 2 2 memory -4 ring - 3\n", "\"-4\" is not a size");
   expect_refused(title + "all_reduce 2 2 memory 4K bruck - 3\n", "\"bruck\" is not an algorithm");
   expect_refused(title + "all_reduce 2 2 memory 4K ring 3000 3\n", "\"3000\" is not - or");
-  for (const char* time : {"nan", "-1", "0", "inf", "1e99", "3x"}) {
+  for (const char* time : {"nan", "-1", "0", "inf", "1e99", "1e-310", "3x"}) {
     expect_refused(title + "all_reduce 2 2 memory 4K ring - " + time + "\n", "a time in micro");
   }
   expect_refused(title + std::string(17 << 20, ' '), "more than the");
 }
 
-TEST(TuningTable, AFileThatIsNotThereIsNamed) {
-  const auto read = TuningTable::load("/nowhere/table");
+TEST(TuningTable, WhatIsNoFileIsNamed) {
+  for (const char* path : {"/nowhere/table", "/tmp", "/dev/null", "/dev/zero"}) {
+    const auto read = TuningTable::load(path);
+    ASSERT_FALSE(read);
+    EXPECT_NE(read.error().text.find(path), std::string::npos) << read.error().text;
+  }
+}
+
+// Nobody writes to it: opening it as a file would wait for ever.
+TEST(TuningTable, AFifoIsRefused) {
+  const std::string path = ::testing::TempDir() + "tuning.fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto read = TuningTable::load(path);
+  ::unlink(path.c_str());
   ASSERT_FALSE(read);
-  EXPECT_NE(read.error().text.find("/nowhere/table"), std::string::npos);
+  EXPECT_NE(read.error().text.find("no regular file"), std::string::npos) << read.error().text;
 }
 
 }  // namespace
