@@ -36,6 +36,19 @@ std::string bytes_text(std::uint64_t bytes) {
   return text_of_bytes(static_cast<std::int64_t>(bytes));
 }
 
+std::string column_text(const Choices& choices, CallKind kind, bool fixed_order) {
+  std::string text;
+  for (int size = 0; size < kSizeClasses; ++size) {
+    const Choice& choice = choices.at(kind, fixed_order, size).choice;
+    const bool last = size + 1 == kSizeClasses;
+    if (!last && choices.at(kind, fixed_order, size + 1).choice == choice) continue;
+    text += fmt::format(" {}", name_of(choice.algorithm));
+    if (choice.slice_bytes != 0) text += "@" + bytes_text(choice.slice_bytes);
+    if (!last) text += fmt::format(" to {},", bytes_text(largest_of_class(size)));
+  }
+  return text;
+}
+
 std::byte byte_of_slice(std::uint64_t bytes) {
   return static_cast<std::byte>(bytes == 0 ? 0 : std::bit_width(bytes) - 1);
 }
@@ -62,16 +75,11 @@ double Choices::seconds(CallKind kind, bool fixed_order, std::uint64_t bytes) co
 }
 
 std::string describe(const Choices& choices, CallKind kind) {
-  std::string text = fmt::format("{}:", name_of(*collective_of(kind)));
-  for (int size = 0; size < kSizeClasses; ++size) {
-    const Choice& choice = choices.at(kind, false, size).choice;
-    const bool last = size + 1 == kSizeClasses;
-    if (!last && choices.at(kind, false, size + 1).choice == choice) continue;
-    text += fmt::format(" {}", name_of(choice.algorithm));
-    if (choice.slice_bytes != 0) text += "@" + bytes_text(choice.slice_bytes);
-    if (!last) text += fmt::format(" to {},", bytes_text(largest_of_class(size)));
-  }
-  return text;
+  const std::string any = column_text(choices, kind, false);
+  const std::string fixed = column_text(choices, kind, true);
+  const std::string_view name = name_of(*collective_of(kind));
+  return any == fixed ? fmt::format("{}:{}", name, any)
+                      : fmt::format("{}:{}; in rank order{}", name, any, fixed);
 }
 
 std::vector<std::byte> encode(const Choices& choices) {

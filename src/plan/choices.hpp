@@ -55,7 +55,8 @@ class Choices {
   std::array<std::array<Sizes, 2>, kPlannedKinds.size()> table_;
 };
 
-// "all_reduce: one_shot to 4K, tree@16K to 1M, ring", for people; any order of the fold.
+// "all_reduce: one_shot to 4K, tree@16K to 1M, ring", for people; where calls that need a fixed
+// order of the fold go by other ones, these as well: "...; in rank order two_shot".
 std::string describe(const Choices& choices, CallKind kind);
 
 std::vector<std::byte> encode(const Choices& choices);

@@ -59,7 +59,7 @@ double shared_bound(const MachineFacts& machine, const HostCosts& costs,
 // sends one large chunk to all others writes it once, or lets them read it, or places results where
 // they belong.
 double saved(const CatalogueEntry& entry, const Saving& saving, std::uint64_t bytes) {
-  if (entry.algorithm == "one_shot") return bytes < saving.short_form_end ? saving.short_form : 1;
+  if (entry.algorithm == "one_shot") return bytes <= saving.short_form_most ? saving.short_form : 1;
   const bool direct = entry.algorithm == "two_shot" || entry.algorithm == "direct";
   return direct && bytes >= saving.direct_from ? saving.direct : 1;
 }

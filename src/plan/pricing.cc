@@ -121,6 +121,10 @@ Decision Pricing::decide(const std::vector<Line>& lines, CallKind kind, bool fix
   return {taken.candidate.choice, static_cast<float>(taken.seconds)};
 }
 
+Decision Pricing::choose(CallKind kind, bool fixed_order, int size_class) {
+  return decide(lines_of(kind, fixed_order), kind, fixed_order, largest_of_class(size_class));
+}
+
 Choices Pricing::choose() {
   Choices choices;
   for (const CallKind kind : kPlannedKinds) {

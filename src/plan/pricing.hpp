@@ -31,8 +31,8 @@ class Pricing {
   // The fastest ones, in short slices only where that is well worth it, or those that GYRE_ALGO
   // asks for, with their times.
   Choices choose();
-  // The same of one call's prices. Precondition: some.
-  static const Priced& best_of(const std::vector<Priced>& prices);
+  // That of one class of sizes.
+  Decision choose(CallKind kind, bool fixed_order, int size_class);
 
  private:
   // What a measurement makes of the model's time.
@@ -49,6 +49,7 @@ class Pricing {
   double seconds_on(const Line& line, std::uint64_t bytes);
   Priced price(const Line& line, std::uint64_t bytes);
   std::vector<Priced> price(const std::vector<Line>& lines, std::uint64_t bytes);
+  static const Priced& best_of(const std::vector<Priced>& prices);
   Decision decide(const std::vector<Line>& lines, CallKind kind, bool fixed_order,
                   std::uint64_t bytes);
   static double factor_at(const std::vector<Correction>& corrections, double bytes);

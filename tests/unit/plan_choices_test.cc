@@ -70,7 +70,11 @@ TEST(Choices, AreDescribedByTheirEnds) {
     if (size <= 12) choice = {Algorithm::one_shot, 0};
   }
   EXPECT_EQ(describe(choices, CallKind::all_reduce),
-            "all_reduce: one_shot to 4K, tree@16K to 1M, ring");
+            "all_reduce: one_shot to 4K, tree@16K to 1M, ring; in rank order two_shot");
+}
+
+TEST(Choices, OneColumnIsEnoughWhereBothAreAlike) {
+  EXPECT_EQ(describe(Choices(), CallKind::broadcast), "broadcast: direct");
 }
 
 TEST(Choices, TheFirstOnesFitEverywhereAndFoldInOrder) {

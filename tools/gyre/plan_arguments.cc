@@ -1,5 +1,6 @@
 #include "tools/gyre/plan_arguments.hpp"
 
+#include <optional>
 #include <string>
 
 #include "collectives/catalogue.hpp"
@@ -8,6 +9,13 @@
 
 namespace gyre::tools {
 namespace {
+
+// What GYRE_SLOT_BYTES takes.
+std::optional<std::int64_t> parse_slot_bytes(const std::string& text) {
+  constexpr std::int64_t kPage = 4 << 10, kMost = 64 << 20;
+  const auto bytes = parse_size(text);
+  return bytes && *bytes % kPage == 0 && *bytes <= kMost ? bytes : std::nullopt;
+}
 
 void add_machine(CLI::App* app, PlanOptions& options) {
   auto* file =
@@ -52,7 +60,8 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
                  "GYRE_REPRODUCIBLE=1 take");
   plan->add_option("--tuning", options.tuning, "A table that gyre tune wrote");
   plan->add_option("--slots", options.slots, "Slots of a lane (4)")->check(CLI::Range(4, 64));
-  add_value(plan, "--slot-bytes", options.slot_bytes, parse_size, "128K", "Size of a slot (128K)");
+  add_value(plan, "--slot-bytes", options.slot_bytes, parse_slot_bytes, "128K",
+            "Size of a slot, a multiple of 4K to 64M (128K)");
   plan->add_flag("--json", options.json, "For programs");
   plan->add_option("--svg", options.svg, "Draw the steps and messages of the call into this file");
   return plan;

@@ -122,13 +122,14 @@ std::string slice_text(const Candidate& candidate, const PlanFacts& facts) {
 }
 
 void pick(Shown& shown, Pricing& pricing) {
-  shown.prices = pricing.price(shown.kind, shown.options.fixed_order, shown.options.bytes);
-  shown.taken = Pricing::best_of(shown.prices);
-  const Forced& forced = shown.facts.forced[index_of(shown.kind)];
-  if (forced.schedule == nullptr) return;
-  shown.by_wish = true;
-  shown.taken = pricing.price({{forced.algorithm, forced.slice_bytes}, forced.schedule}, shown.kind,
-                              shown.options.bytes);
+  const PlanOptions& options = shown.options;
+  shown.prices = pricing.price(shown.kind, options.fixed_order, options.bytes);
+  // As init decides: for all sizes of the class at once.
+  const Choice choice =
+      pricing.choose(shown.kind, options.fixed_order, size_class(options.bytes)).choice;
+  shown.taken =
+      pricing.price({choice, schedule_of(shown.kind, choice.algorithm)}, shown.kind, options.bytes);
+  shown.by_wish = shown.facts.forced[index_of(shown.kind)].schedule != nullptr;
 }
 
 std::string machine_text(const Shown& shown) {
@@ -172,10 +173,23 @@ std::string table_of(const Shown& shown) {
   return text;
 }
 
+std::string reason_of(const Shown& shown) {
+  if (shown.by_wish) return "> by --algo";
+  const int size = size_class(shown.options.bytes);
+  const auto bytes = [](std::uint64_t value) {
+    return text_of_bytes(static_cast<std::int64_t>(value));
+  };
+  if (size + 1 == kSizeClasses)
+    return fmt::format("> for all of more than {}", bytes(largest_of_class(size - 1)));
+  return fmt::format("> for all of more than {} up to {}, by what the largest costs",
+                     size == 0 ? "nothing" : bytes(largest_of_class(size - 1)),
+                     bytes(largest_of_class(size)));
+}
+
 std::string text_of(const Shown& shown) {
   const std::uint32_t rank = std::min(shown.options.rank, shown.options.ranks - 1);
-  return fmt::format("# {}: {}\n{}\n{}\n{}\n", title_of(shown), machine_text(shown),
-                     table_of(shown), print(shown.program(rank)), shown.verdict);
+  return fmt::format("# {}: {}\n{}# {}\n\n{}\n{}\n", title_of(shown), machine_text(shown),
+                     table_of(shown), reason_of(shown), print(shown.program(rank)), shown.verdict);
 }
 
 nlohmann::ordered_json json_of(const Priced& one, const PlanFacts& facts) {
