@@ -1,12 +1,20 @@
-// Options whose values are ranges, sizes, times and rates.
+// Values of options, and what CLI11 does not check of them.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
 #include <string>
 
 namespace gyre::tools {
+
+// CLI::Range lets NaN through, which is neither below nor above anything.
+inline std::string refuse_nan(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? fmt::format("'{}' is no number", text)
+                                                        : std::string();
+}
 
 // An option whose text `parse` reads into `value`; `example` shows what is good.
 template <typename Value, typename Parse>

@@ -3,15 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tools/gyre/add_value.hpp"
 #include "tools/gyre/launcher.hpp"
 #include "tools/gyre/plan_arguments.hpp"
 #include "tools/gyre/plan_command.hpp"
@@ -30,12 +29,6 @@ namespace {
 
 constexpr int kUsageError = 2;
 constexpr int kCannotStart = 127;
-
-// CLI::Range lets NaN through, which is neither below nor above anything.
-std::string refuse_nan(const std::string& text) {
-  return std::isnan(std::strtod(text.c_str(), nullptr)) ? fmt::format("'{}' is no number", text)
-                                                        : std::string();
-}
 
 milliseconds to_milliseconds(double seconds) {
   return milliseconds(static_cast<milliseconds::rep>(seconds * 1000));

@@ -27,7 +27,8 @@ CLI::App* add_tune(CLI::App& app, TuneOptions& options) {
   tune->add_option("--rounds", options.rounds, "How often all is measured; medians count (3)")
       ->check(CLI::Range(1, 1000));
   tune->add_option("--seconds", options.seconds, "For which each size is timed, a round (0.01)")
-      ->check(CLI::Range(0.0001, 60.0));
+      ->check(CLI::Range(0.0001, 60.0))
+      ->check(refuse_nan);
   tune->add_flag("--slices", options.slices, "Also with shorter slices: three times as long");
   tune->add_option("-o,--output", options.output, "The table")->capture_default_str();
   tune->add_option("--programs", options.programs,

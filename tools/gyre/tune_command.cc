@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -15,10 +14,13 @@
 #include "base/settings.hpp"
 #include "plan/pricing.hpp"
 #include "tools/gyre/progress_bar.hpp"
+#include "tools/gyre/table_file.hpp"
 #include "tools/gyre/tune_measure.hpp"
 
 namespace gyre::tools {
 namespace {
+
+constexpr std::uint32_t kMostRanks = 1024;
 
 Error wrong(std::string text) {
   return {Status::invalid_argument, "gyre tune: " + std::move(text)};
@@ -81,34 +83,49 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// The medians of all rounds; what fails is named once and left out.
+// What one launch measured, round by round.
+struct Series {
+  std::map<std::uint64_t, std::vector<double>> seconds;  // by bytes
+  std::string fault;                                     // why it was left out from then on
+};
+
+void take_round(const TuneLaunch& launch, Series& series) {
+  if (!series.fault.empty()) return;
+  const auto rows = measure(launch);
+  if (!rows) {
+    series.fault = rows.error().text;
+    return;
+  }
+  for (const Measured& row : *rows) {
+    // The programs round down to whole elements of every rank.
+    if (row.bytes != 0) series.seconds[row.bytes].push_back(row.seconds);
+  }
+}
+
+std::string remark_on(const TuneLaunch& launch, const Series& series) {
+  if (!series.fault.empty()) return fmt::format("# left out: {}\n", series.fault);
+  if (!series.seconds.empty()) return "";
+  return fmt::format("# left out: {}: no size has an element for every rank\n",
+                     name_of_launch(launch));
+}
+
+// The medians of all rounds.
 std::vector<TuningRow> measure_all(const std::vector<TuneLaunch>& launches, std::uint32_t rounds) {
-  std::vector<std::map<std::uint64_t, std::vector<double>>> times(launches.size());
-  std::vector<bool> failed(launches.size());
-  std::string remarks;
+  std::vector<Series> all(launches.size());
   {
     ProgressBar bar(launches.size() * rounds);
     for (std::uint32_t round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < launches.size(); ++i) {
         bar.step(name_of_launch(launches[i]));
-        if (failed[i]) continue;
-        const auto rows = measure(launches[i]);
-        if (!rows) {
-          failed[i] = true;
-          remarks += fmt::format("# left out: {}\n", rows.error().text);
-          continue;
-        }
-        for (const Measured& row : *rows) times[i][row.bytes].push_back(row.seconds);
+        take_round(launches[i], all[i]);
       }
     }
   }
-  fmt::print(stderr, "{}", remarks);
   std::vector<TuningRow> rows;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    if (failed[i]) continue;
     const TuneLaunch& launch = launches[i];
-    for (auto& [bytes, seconds] : times[i]) {
-      if (bytes == 0) continue;  // too few for an element a rank
+    fmt::print(stderr, "{}", remark_on(launch, all[i]));
+    for (const auto& [bytes, seconds] : all[i].seconds) {
       rows.push_back({launch.kind,
                       {launch.ranks, launch.ranks, launch.memory},
                       bytes,
@@ -117,24 +134,6 @@ std::vector<TuningRow> measure_all(const std::vector<TuneLaunch>& launches, std:
     }
   }
   return rows;
-}
-
-// What the file holds of others stays.
-Result<void> write_table(const std::vector<TuningRow>& rows, const std::string& file) {
-  TuningTable table, old;
-  if (std::filesystem::exists(file)) {
-    GYRE_TRY_ASSIGN(old, TuningTable::load(file));
-  }
-  for (const TuningRow& row : old.rows()) {
-    const bool again = std::any_of(rows.begin(), rows.end(), [&](const TuningRow& one) {
-      return one.kind == row.kind && one.place == row.place;
-    });
-    if (!again) table.add(row);
-  }
-  for (const TuningRow& row : rows) table.add(row);
-  std::ofstream out(file, std::ios::binary);
-  if (!(out << table.text() << std::flush)) return system_error("gyre tune: " + file, errno);
-  return {};
 }
 
 std::string choice_text(const Choice& choice) {
@@ -240,17 +239,23 @@ Result<void> tune_command(const TuneOptions& given) {
   GYRE_TRY_ASSIGN(const std::vector<CallKind> kinds, kinds_of(options));
   GYRE_TRY_ASSIGN(const Settings settings, parse_settings());
   if (options.programs.empty()) {
-    options.programs = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+    std::error_code fault;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", fault);
+    if (fault) return system_error("gyre tune: /proc/self/exe", fault.value());
+    options.programs = self.parent_path().string();
   }
-  const auto most = std::max_element(options.ranks.begin(), options.ranks.end());
-  if (most == options.ranks.end() || *most > 1024 || options.ranks.front() < 2) {
-    return wrong("ranks are from 2 to 1024 (-n)");
+  for (const std::uint32_t ranks : options.ranks) {
+    if (ranks < 2 || ranks > kMostRanks) {
+      return wrong(fmt::format("{} ranks; it measures 2 to {} (-n)", ranks, kMostRanks));
+    }
   }
+  GYRE_TRY_ASSIGN(TableFile file, TableFile::open(options.output));
   const std::vector<TuningRow> rows =
       measure_all(launches_of(options, kinds, settings), options.rounds);
   if (rows.empty()) return wrong("nothing could be measured");
-  GYRE_TRY(write_table(rows, options.output));
   show(all_tuned(rows), options);
+  GYRE_TRY(file.write(rows));
+  fmt::print(stderr, "# written: {} (GYRE_TUNING_FILE)\n", options.output);
   return {};
 }
 

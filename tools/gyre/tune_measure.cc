@@ -7,16 +7,15 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/environment.hpp"
 #include "base/fd.hpp"
 #include "tools/gyre/child.hpp"
+#include "tools/gyre/interrupts.hpp"
 
 namespace gyre::tools {
 namespace {
@@ -84,7 +83,10 @@ std::vector<std::string> command_of(const TuneLaunch& launch, const std::string&
 class Scratch {
  public:
   static Result<Scratch> make() {
-    std::string path = (std::filesystem::temp_directory_path() / "gyre-tune-XXXXXX").string();
+    std::error_code fault;
+    const auto folder = std::filesystem::temp_directory_path(fault);
+    if (fault) return system_error("gyre tune: the temporary folder (TMPDIR)", fault.value());
+    std::string path = (folder / "gyre-tune-XXXXXX").string();
     if (::mkdtemp(path.data()) == nullptr) return system_error("gyre tune: " + path, errno);
     return Scratch(std::move(path));
   }
@@ -108,14 +110,18 @@ std::string text_of_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// The last line that says anything.
+// What the program said last, and what the launcher said first of its end.
 std::string last_words(const std::string& path) {
   std::ifstream in(path);
-  std::string line, last = "it said nothing";
+  std::string line, own, launcher;
   while (std::getline(in, line)) {
-    if (line.find_first_not_of(" \t#-=") != std::string::npos) last = line;
+    const std::size_t launchers = line.find("gyre run: ");
+    if (launchers != std::string::npos && launcher.empty()) launcher = line.substr(launchers);
+    if (launchers != std::string::npos || line.find_first_not_of(" \t#-=") == line.npos) continue;
+    own = line;
   }
-  return last;
+  if (launcher.empty()) return own.empty() ? "it said nothing" : own;
+  return own.empty() ? launcher : fmt::format("{} ({})", own, launcher);
 }
 
 std::vector<std::string> own_environment() {
@@ -152,6 +158,8 @@ Result<std::vector<Measured>> read_report(CallKind kind, std::string_view json) 
 }
 
 Result<std::vector<Measured>> measure(const TuneLaunch& launch) {
+  // First: a request to end waits until the folder is gone.
+  GYRE_TRY_ASSIGN(const Interrupts interrupts, Interrupts::hold());
   GYRE_TRY_ASSIGN(const Scratch scratch, Scratch::make());
   const std::string report = scratch.file("report.json"), output = scratch.file("output");
   const Fd out(::open(output.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -160,11 +168,9 @@ Result<std::vector<Measured>> measure(const TuneLaunch& launch) {
   spec.command = command_of(launch, report);
   spec.environment = own_environment();
   spec.out = spec.err = out.get();
-  sigemptyset(&spec.mask);
+  spec.mask = interrupts.before();
   GYRE_TRY_ASSIGN(const pid_t child, start_child(spec));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  GYRE_TRY_ASSIGN(const int status, interrupts.await(child));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return Error{Status::internal, fmt::format("gyre tune: {} on {} ranks failed: {}",
                                                wish_of(launch), launch.ranks, last_words(output))};
