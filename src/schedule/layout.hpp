@@ -28,7 +28,7 @@ struct Layout {
   const std::uint64_t* offsets = nullptr;  // table: `chunks` values each
   const std::uint64_t* counts = nullptr;
 
-  Extent extent(std::uint64_t tile, std::uint64_t chunk) const {
+  constexpr Extent extent(std::uint64_t tile, std::uint64_t chunk) const {
     if (kind == Kind::tiled) {
       const std::uint64_t start = (tile * chunks + chunk) * slice;
       return {std::min(start, count), start < count ? std::min(slice, count - start) : 0};

@@ -1,0 +1,23 @@
+// What all threads of a block do together at one step: fold some operands into some places.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/device/work.hpp"
+
+namespace gyre::device {
+
+// Lies in shared memory; filled by one warp before a barrier.
+struct FoldTask {
+  const std::byte* sources[kMostPeers + 1];
+  std::byte* targets[2 * kMostPeers + 1];
+  std::uint32_t source_count;
+  std::uint32_t target_count;
+  std::uint64_t elements;
+  std::uint32_t element_bytes;
+  bool folds;  // false: sources[0] is copied
+  Fold fold;
+};
+
+}  // namespace gyre::device

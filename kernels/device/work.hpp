@@ -1,0 +1,120 @@
+// What the host hands to the interpreter kernels: plain data, the same for CUDA and HIP.
+//
+// One launch runs one call (or one fused group of messages) on one rank. A *chain* is a list of
+// strands that run one after the other; chains run side by side. Every chain has `channels` blocks:
+// block `chain * channels + channel` works on the tiles t of its strands with t % channels ==
+// channel, over lanes of that channel alone. So channels never meet, and each is the schedule that
+// the verifier proved, on fewer tiles.
+//
+// Positions of lanes live in device memory (Ends) and not in the launch, so that a captured graph
+// may be replayed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/fold.hpp"
+#include "schedule/lane.hpp"
+#include "schedule/layout.hpp"
+#include "schedule/step.hpp"
+
+namespace gyre::device {
+
+inline constexpr std::uint32_t kThreads = 512;   // of a block
+inline constexpr std::uint32_t kMostPeers = 64;  // at one step's lanes, to either side
+
+// The kernels of a back-end: one per element type, by its number, and one that moves bytes.
+inline constexpr std::uint32_t kCopyKernel = kDataTypes;
+inline constexpr std::uint32_t kKernels = kDataTypes + 1;
+
+// Both lanes of one channel between this rank and one peer.
+struct LanePair {
+  LaneView send;     // headers and data in the peer's memory, the credit in this rank's
+  LaneView receive;  // the other way round
+};
+
+// How far this rank's two ends of a LanePair are. Read and written by the one block at work there.
+struct Ends {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+};
+
+// Tokens that the two strands of a channel have given each other, ever; by the giver.
+struct Tokens {
+  std::uint64_t given[kMaxStrands] = {};
+  std::uint64_t taken[kMaxStrands] = {};
+};
+
+enum class Fault : std::uint32_t {
+  none = 0,
+  other_call,  // a peer's slot belongs to another call
+  timeout,     // a wait outlasted GYRE_TIMEOUT
+  bad_slot,    // a peer wrote what no rank writes
+};
+
+// Pinned host memory that kernels and host share. `abort` is written by the host, and by the kernel
+// that finds a fault; the rest by the first such kernel, `fault` last, with release.
+struct alignas(64) Mailbox {
+  std::uint32_t abort = 0;
+  std::uint32_t claimed = 0;  // 1: somebody writes the report
+  std::uint32_t fault = 0;    // Fault
+  std::uint32_t peer = 0;
+  std::uint64_t own_stamp = 0;
+  std::uint64_t peer_stamp = 0;
+  std::uint32_t own_tag = 0;
+  std::uint32_t peer_tag = 0;
+  std::uint64_t own_bytes = 0;
+  std::uint64_t peer_bytes = 0;
+};
+
+// A rank as its kernels see it. Lies in device memory; constant once the communicator is open.
+struct Rank {
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::uint32_t channels = 1;       // that there are lanes for
+  const LanePair* lanes = nullptr;  // [channel * world + peer]
+  Ends* ends = nullptr;             // likewise
+  Tokens* tokens = nullptr;         // [channel]
+  const std::uint8_t* refers =
+      nullptr;  // [peer]: whether it reads and writes this rank's addresses
+  Mailbox* mailbox = nullptr;
+  std::uint64_t timeout_ns = 0;  // of one wait; 0: none
+};
+
+// One strand of one program on one call's buffers.
+struct Work {
+  const Program* program = nullptr;  // null: Launch::program
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::byte* scratch = nullptr;  // [channel]: scratch_chunks * input slice elements each
+  const void* scalar = nullptr;  // premulsum: where the factor is found when the call runs, or null
+  Layout input_layout;
+  Layout output_layout;
+  Fold fold;
+  std::uint64_t tiles = 0;
+  std::uint64_t stamp = 0;  // CallStamp
+  std::uint32_t tag = 0;    // CallTag
+  std::uint32_t element_bytes = 1;
+  std::uint32_t next = 0;  // the work that follows in its chain; 0: none (work 0 begins a chain)
+  std::uint16_t strand = 0;
+  bool reducing = false;
+  bool by_reference = false;  // the schedule allows references to the buffers
+};
+
+inline constexpr std::uint32_t kInlineWorks = kMaxStrands;
+
+// A kernel's only argument. Works 0 ... chains - 1 begin the chains.
+struct Launch {
+  const Rank* rank = nullptr;
+  const Work* works = nullptr;  // null: inline_works
+  std::uint32_t chains = 0;
+  std::uint32_t channels = 0;
+  Program program;
+  Work inline_works[kInlineWorks];
+};
+
+static_assert(std::is_trivially_copyable_v<Launch>);
+static_assert(sizeof(Launch) <= 4096, "it travels as kernel parameters");
+
+}  // namespace gyre::device
