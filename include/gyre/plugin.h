@@ -17,6 +17,21 @@ extern "C" {
 
 #define GYRE_BACKEND_VERSION 1u
 
+typedef enum {
+  gyrePointerUnknown = 0, /* memory that the device cannot reach: pageable host memory, say */
+  gyrePointerHost = 1,    /* host memory that the device reaches at the same address */
+  gyrePointerDevice = 2
+} gyrePointerKind;
+
+typedef struct {
+  size_t size; /* sizeof(gyrePointerInfo) of the caller, set before the call */
+  gyrePointerKind kind;
+  int ordinal;         /* of the device that the memory belongs to */
+  void* base;          /* of its allocation; null if not known */
+  size_t bytes;        /* of its allocation */
+  uint64_t allocation; /* never used again for another allocation of this process; 0: not known */
+} gyrePointerInfo;
+
 /* A kernel start. `kernel` is the back-end's number of a compiled kernel; `arguments` are copied
  * before launch returns. */
 typedef struct {
@@ -68,7 +83,34 @@ typedef struct {
   gyreResult (*ipc_import)(int ordinal, const gyreIpcHandle* handle, void** pointer);
   gyreResult (*ipc_close)(int ordinal, void* pointer);
 
-  /* Null in a back-end without kernels (host: the executor runs the programs itself). */
+  /* What follows may be null in a back-end without kernels (host: the executor runs the programs
+   * itself). */
+
+  /* The calling thread's device. */
+  gyreResult (*device_current)(int* ordinal);
+  /* 16 bytes that no other device of any machine has. */
+  gyreResult (*device_identity)(int ordinal, unsigned char* identity);
+  /* Lets `ordinal` use the memory of device `other` of this process. Unsupported: no such path. */
+  gyreResult (*peer_access)(int ordinal, int other);
+  gyreResult (*pointer_info)(int ordinal, const void* pointer, gyrePointerInfo* info);
+
+  /* Memory for the work that follows on the stream, until the free on it; also while it is
+   * captured. */
+  gyreResult (*memory_alloc_async)(int ordinal, size_t bytes, void** pointer, gyreStream_t stream);
+  gyreResult (*memory_free_async)(int ordinal, void* pointer, gyreStream_t stream);
+  /* Lets the device reach host memory, at `device_pointer`. */
+  gyreResult (*host_register)(int ordinal, void* pointer, size_t bytes, void** device_pointer);
+  gyreResult (*host_unregister)(int ordinal, void* pointer);
+
+  /* An event for order alone, without a time. */
+  gyreResult (*event_create_untimed)(int ordinal, gyreEvent_t* event);
+  /* A number of the capture that the stream takes part in; 0: it captures nothing. */
+  gyreResult (*stream_capture)(int ordinal, gyreStream_t stream, uint64_t* capture);
+
+  /* Loads all kernels: a first launch would do it, and wait for the device meanwhile. */
+  gyreResult (*load_kernels)(int ordinal);
+  /* How many blocks of `threads` of a kernel the whole device holds at once. */
+  gyreResult (*resident_blocks)(int ordinal, uint32_t kernel, uint32_t threads, uint32_t* blocks);
   gyreResult (*launch)(int ordinal, const gyreLaunch* launch, gyreStream_t stream);
 } gyreBackend;
 

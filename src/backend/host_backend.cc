@@ -237,6 +237,18 @@ const gyreBackend* host_backend() {
       .ipc_export = ipc_export,
       .ipc_import = ipc_import,
       .ipc_close = ipc_close,
+      .device_current = nullptr,
+      .device_identity = nullptr,
+      .peer_access = nullptr,
+      .pointer_info = nullptr,
+      .memory_alloc_async = nullptr,
+      .memory_free_async = nullptr,
+      .host_register = nullptr,
+      .host_unregister = nullptr,
+      .event_create_untimed = nullptr,
+      .stream_capture = nullptr,
+      .load_kernels = nullptr,
+      .resident_blocks = nullptr,
       .launch = nullptr,
   };
   return &kTable;

@@ -24,16 +24,25 @@ std::string own_folder() {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// Whether every entry up to and including ipc_close is there; launch may be null.
+// Whether a device's kernels can be run: every entry after ipc_close.
+bool has_kernels(const gyreBackend& table) {
+  return table.device_current && table.device_identity && table.peer_access && table.pointer_info &&
+         table.memory_alloc_async && table.memory_free_async && table.host_register &&
+         table.host_unregister && table.event_create_untimed && table.stream_capture &&
+         table.load_kernels && table.resident_blocks && table.launch;
+}
+
+// Whether every entry is there; the host's table ends with ipc_close.
 bool is_complete(const gyreBackend& table) {
-  return table.name && table.last_error && table.device_count && table.device_info &&
-         table.device_select && table.device_synchronize && table.memory_alloc &&
-         table.memory_free && table.host_alloc && table.host_free && table.copy &&
-         table.copy_async && table.fill_async && table.stream_create && table.stream_destroy &&
-         table.stream_synchronize && table.stream_query && table.stream_wait_event &&
-         table.event_create && table.event_destroy && table.event_record &&
-         table.event_synchronize && table.event_query && table.event_elapsed_ms &&
-         table.ipc_export && table.ipc_import && table.ipc_close;
+  return (table.kind == gyreDeviceHost || has_kernels(table)) && table.name && table.last_error &&
+         table.device_count && table.device_info && table.device_select &&
+         table.device_synchronize && table.memory_alloc && table.memory_free && table.host_alloc &&
+         table.host_free && table.copy && table.copy_async && table.fill_async &&
+         table.stream_create && table.stream_destroy && table.stream_synchronize &&
+         table.stream_query && table.stream_wait_event && table.event_create &&
+         table.event_destroy && table.event_record && table.event_synchronize &&
+         table.event_query && table.event_elapsed_ms && table.ipc_export && table.ipc_import &&
+         table.ipc_close;
 }
 
 Result<const gyreBackend*> check_table(const gyreBackend* table, const std::string& path,
