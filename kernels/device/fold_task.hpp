@@ -15,6 +15,7 @@ struct FoldTask {
   std::uint32_t source_count;
   std::uint32_t target_count;
   std::uint64_t elements;
+  std::uint32_t local_at;  // which source the rank itself has; source_count: none
   std::uint32_t element_bytes;
   bool folds;  // false: sources[0] is copied
   Fold fold;

@@ -57,8 +57,8 @@ enum class Fault : std::uint32_t {
 // that finds a fault; the rest by the first such kernel, `fault` last, with release.
 struct alignas(64) Mailbox {
   std::uint32_t abort = 0;
-  std::uint32_t claimed = 0;  // 1: somebody writes the report
-  std::uint32_t fault = 0;    // Fault
+  std::uint32_t fault = 0;  // Fault
+  std::uint32_t reserved = 0;
   std::uint32_t peer = 0;
   std::uint64_t own_stamp = 0;
   std::uint64_t peer_stamp = 0;
@@ -68,7 +68,7 @@ struct alignas(64) Mailbox {
   std::uint64_t peer_bytes = 0;
 };
 
-// A rank as its kernels see it. Lies in device memory; constant once the communicator is open.
+// A rank as its kernels see it; constant once the communicator is open.
 struct Rank {
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
@@ -79,6 +79,7 @@ struct Rank {
   const std::uint8_t* refers =
       nullptr;  // [peer]: whether it reads and writes this rank's addresses
   Mailbox* mailbox = nullptr;
+  std::uint32_t* reporting = nullptr;  // device memory: not 0 once a block writes the report
   std::uint64_t timeout_ns = 0;  // of one wait; 0: none
 };
 
@@ -106,7 +107,7 @@ inline constexpr std::uint32_t kInlineWorks = kMaxStrands;
 
 // A kernel's only argument. Works 0 ... chains - 1 begin the chains.
 struct Launch {
-  const Rank* rank = nullptr;
+  Rank rank;
   const Work* works = nullptr;  // null: inline_works
   std::uint32_t chains = 0;
   std::uint32_t channels = 0;

@@ -40,7 +40,7 @@ ncclUniqueId id_of(const UniqueId& id) {
 
 // The opening of one rank: a handle at once, the communicator behind it when it is done.
 Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
-                       const ncclConfig_t* config, int device = 0) {
+                       const ncclConfig_t* config, int device = -1) {
   if (out == nullptr) return null_argument("comm");
   if (world < 1 || rank < 0 || rank >= world) {
     return Error{Status::invalid_argument,
@@ -251,7 +251,7 @@ ncclResult_t gyre_ncclCommCuDevice(const ncclComm_t comm, int* device) {
   return guarded("ncclCommCuDevice", [&]() -> Result<void> {
     if (device == nullptr) return null_argument("device");
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
-    *device = live->options().device;
+    *device = live->device();
     return {};
   });
 }

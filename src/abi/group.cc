@@ -10,10 +10,18 @@
 namespace gyre::abi {
 namespace {
 
+// The calls of one communicator on a device, and the streams they name, the first one first.
+struct DeviceShare {
+  std::shared_ptr<Communicator> comm;
+  std::vector<Call> calls;
+  std::vector<gyreStream_t> streams;
+};
+
 struct Group {
   int depth = 0;
   std::optional<Error> error;
   std::vector<Share> shares;
+  std::vector<DeviceShare> device_shares;
   std::vector<Opening> openings;
   std::vector<Derivation> derivations;
   std::vector<std::vector<Call>> spare;  // the memory of earlier groups' calls
@@ -27,6 +35,7 @@ struct Group {
       if (spare.size() < spare.capacity()) spare.push_back(std::move(share.calls));
     }
     shares.clear();
+    device_shares.clear();
   }
   std::vector<Call> no_calls() {
     spare.reserve(shares.size() + 1);
@@ -137,7 +146,8 @@ Result<void> open_all(std::vector<Opening> openings, std::vector<Derivation> der
 }
 
 Result<void> check_mix(const Group& work) {
-  if ((!work.openings.empty() || !work.derivations.empty()) && !work.shares.empty()) {
+  const bool used = !work.shares.empty() || !work.device_shares.empty();
+  if ((!work.openings.empty() || !work.derivations.empty()) && used) {
     return Error{Status::invalid_usage,
                  "communicators are created and used in one group; use two groups"};
   }
@@ -150,7 +160,7 @@ Result<void> check_mix(const Group& work) {
   const auto& derived = work.derivations;
   const bool mixed_parents = std::any_of(derived.begin(), derived.end(), parent_blocks) &&
                              !std::all_of(derived.begin(), derived.end(), parent_blocks);
-  if (mixed(work.shares) || mixed(work.openings) || mixed_parents) {
+  if (mixed(work.shares) || mixed(work.device_shares) || mixed(work.openings) || mixed_parents) {
     return Error{Status::invalid_argument,
                  "blocking and non-blocking communicators are mixed in one group"};
   }
@@ -174,6 +184,27 @@ void add_to_share(std::shared_ptr<Communicator> comm, const Call& call, HostStre
   }
 }
 
+void add_to_device_share(std::shared_ptr<Communicator> comm, const Call& call,
+                         gyreStream_t stream) {
+  auto& shares = group.device_shares;
+  auto found = std::find_if(shares.begin(), shares.end(),
+                            [&](const DeviceShare& share) { return share.comm == comm; });
+  if (found == shares.end()) found = shares.insert(shares.end(), {std::move(comm), {}, {}});
+  found->calls.push_back(call);
+  auto& streams = found->streams;
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+}
+
+// All of them, whatever becomes of one: the peers of the others wait for these.
+Result<void> enqueue_shares(const std::vector<DeviceShare>& shares) {
+  Result<void> first;
+  for (const DeviceShare& share : shares) {
+    Result<void> result = share.comm->enqueue(share.calls, share.streams);
+    if (first) first = std::move(result);
+  }
+  return first;
+}
+
 void discard_openings() {
   for (const Opening& opening : group.openings) opening.discard();
 }
@@ -188,7 +219,19 @@ Result<void> issue_group() {
   if (!group.openings.empty() || !group.derivations.empty()) {
     return open_all(std::move(group.openings), std::move(group.derivations));
   }
-  return issue(group.shares);
+  Result<void> enqueued = enqueue_shares(group.device_shares);
+  if (group.shares.empty()) return enqueued;
+  Result<void> issued = issue(group.shares);
+  return enqueued ? std::move(issued) : std::move(enqueued);
+}
+
+Result<void> submit_to_device(const Borrowed& comm, const Call& call, gyreStream_t stream) {
+  GYRE_TRY(comm->check_buffers(call));
+  if (group.depth > 0) {
+    add_to_device_share(comm.share(), call, stream);
+    return {};
+  }
+  return comm->enqueue({&call, 1}, {&stream, 1});
 }
 
 }  // namespace
@@ -196,6 +239,7 @@ Result<void> issue_group() {
 Result<void> submit(const Borrowed& comm, const Call& call, void* stream) {
   GYRE_TRY(comm->usable());
   GYRE_TRY(comm->check(call));
+  if (comm->on_device()) return submit_to_device(comm, call, static_cast<gyreStream_t>(stream));
   GYRE_TRY_ASSIGN(HostStream* const queue, stream_of(stream));
   if (group.depth > 0) {
     add_to_share(comm.share(), call, queue);

@@ -3,12 +3,42 @@
 
 #include "abi/handle.hpp"
 #include "abi/report.hpp"
+#include "backend/loader.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "transport/shm/region.hpp"
 
 using namespace gyre;       // NOLINT(google-build-using-namespace): the exports speak of both
 using namespace gyre::abi;  // NOLINT
+
+namespace {
+
+// Of the calling thread's device, as a program that counts on CUDA memory expects.
+Result<void> device_alloc(const gyreBackend& backend, void** address, std::size_t size) {
+  int ordinal = 0;
+  if (backend.device_current(&ordinal) == gyreSuccess &&
+      backend.memory_alloc(ordinal, size, address) == gyreSuccess) {
+    return {};
+  }
+  return Error{Status::system, fmt::format("{} device {}: allocating {} bytes: {}", backend.name,
+                                           ordinal, size, backend.last_error())};
+}
+
+Result<void> device_free(const gyreBackend& backend, void* address) {
+  if (address == nullptr) return {};
+  gyrePointerInfo info{};
+  info.size = sizeof info;
+  int ordinal = 0;
+  if (backend.device_current(&ordinal) == gyreSuccess &&
+      backend.pointer_info(ordinal, address, &info) == gyreSuccess &&
+      info.kind == gyrePointerDevice && backend.memory_free(info.ordinal, address) == gyreSuccess) {
+    return {};
+  }
+  return Error{Status::invalid_argument, fmt::format("{} was not given by ncclMemAlloc: {}",
+                                                     fmt::ptr(address), backend.last_error())};
+}
+
+}  // namespace
 
 GYRE_EXPORTS(ncclGetVersion);
 ncclResult_t gyre_ncclGetVersion(int* version) {
@@ -60,6 +90,8 @@ GYRE_EXPORTS(ncclMemAlloc);
 ncclResult_t gyre_ncclMemAlloc(void** address, size_t size) {
   return guarded("ncclMemAlloc", [&]() -> Result<void> {
     if (address == nullptr) return Error{Status::invalid_argument, "ptr is NULL"};
+    GYRE_TRY_ASSIGN(const gyreBackend* backend, wanted_backend());
+    if (backend->kind != gyreDeviceHost) return device_alloc(*backend, address, size);
     GYRE_TRY_ASSIGN(*address, region_alloc(size));
     return {};
   });
@@ -67,7 +99,11 @@ ncclResult_t gyre_ncclMemAlloc(void** address, size_t size) {
 
 GYRE_EXPORTS(ncclMemFree);
 ncclResult_t gyre_ncclMemFree(void* address) {
-  return guarded("ncclMemFree", [&] { return region_free(address); });
+  return guarded("ncclMemFree", [&]() -> Result<void> {
+    GYRE_TRY_ASSIGN(const gyreBackend* backend, wanted_backend());
+    if (backend->kind != gyreDeviceHost) return device_free(*backend, address);
+    return region_free(address);
+  });
 }
 
 GYRE_EXPORTS(ncclCommRegister);

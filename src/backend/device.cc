@@ -10,7 +10,6 @@
 #include "backend/last_error.hpp"
 #include "backend/loader.hpp"
 #include "base/contain.hpp"
-#include "base/settings.hpp"
 
 struct gyreDevice {
   const gyreBackend* backend;
@@ -48,11 +47,7 @@ gyreResult forward(const char* function, gyreDevice_t device, Entry&& entry) noe
 }
 
 Result<const gyreBackend*> resolve(gyreDeviceKind kind) {
-  if (kind != gyreDeviceAuto) return find_backend(kind);
-  const auto& all = settings();
-  if (!all) return all.error();
-  GYRE_TRY_ASSIGN(const gyreDeviceKind wanted, parse_device_kind(all->device));
-  return find_backend(wanted);
+  return kind != gyreDeviceAuto ? find_backend(kind) : wanted_backend();
 }
 
 gyreResult no_backend(const Error& error) {

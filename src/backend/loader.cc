@@ -7,6 +7,7 @@
 #include <array>
 
 #include "backend/host_backend.hpp"
+#include "base/settings.hpp"
 
 namespace gyre {
 namespace {
@@ -133,6 +134,17 @@ Result<const gyreBackend*> find_backend(gyreDeviceKind kind) {
     if (auto table = find_plugin(candidate)) return table;
   }
   return host_backend();
+}
+
+Result<const gyreBackend*> wanted_backend() {
+  // Asked for once: a driver that is not there takes a while to say so.
+  static const Result<const gyreBackend*> wanted = []() -> Result<const gyreBackend*> {
+    const Result<Settings>& all = settings();
+    if (!all) return all.error();
+    GYRE_TRY_ASSIGN(const gyreDeviceKind kind, parse_device_kind(all->device));
+    return find_backend(kind);
+  }();
+  return wanted;
 }
 
 }  // namespace gyre

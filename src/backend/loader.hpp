@@ -21,4 +21,7 @@ Result<const gyreBackend*> load_plugin(const std::string& path, gyreDeviceKind k
 // else the host. Asking for cuda or hip without plugin or device is an error that says which.
 Result<const gyreBackend*> find_backend(gyreDeviceKind kind);
 
+// The back-end that GYRE_DEVICE asks for.
+Result<const gyreBackend*> wanted_backend();
+
 }  // namespace gyre

@@ -26,6 +26,7 @@
 #include "bootstrap/attendance.hpp"
 #include "bootstrap/control.hpp"
 #include "bootstrap/unique_id.hpp"
+#include "comm/device_rank.hpp"
 #include "comm/facts.hpp"
 #include "comm/gate.hpp"
 #include "comm/registrations.hpp"
@@ -54,10 +55,15 @@ struct PlannedCall {
   }
 };
 
+// The same of a rank on a device.
+struct DevicePlannedCall : PlannedCall {
+  std::uint32_t channels = 1;
+};
+
 struct CommOptions {
   bool blocking = true;
   std::string name;
-  int device = 0;  // of a host rank, which has only one, a label
+  int device = -1;  // -1: the calling thread's; of a host rank, which has only one, a label
 };
 
 class Communicator final : public ControlEvents, public std::enable_shared_from_this<Communicator> {
@@ -87,6 +93,10 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   const CommOptions& options() const { return options_; }
   State state() const { return state_.load(std::memory_order_acquire); }
   UserOps& user_ops() { return user_ops_; }
+  // The number of its device; of a host rank what it was given, or 0.
+  int device() const;
+  // Whether its calls are kernels on the user's streams: enqueue(), not begin() or run().
+  bool on_device() const { return device_ != nullptr; }
   Turns& turns() { return turns_; }
 
   // Whether a new call may be issued.
@@ -105,6 +115,12 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
 
   // Arguments that can be wrong by themselves: root, peer, pointers.
   Result<void> check(const Call& call) const;
+
+  // Of a rank on a device: whether its kernels reach the call's buffers.
+  Result<void> check_buffers(const Call& call) const;
+  // Of a rank on a device: enqueues a call, or a group's calls on this communicator, on the first
+  // of `streams`; what comes later on any of them comes after it. Waits for nobody.
+  Result<void> enqueue(std::span<const Call> calls, std::span<const gyreStream_t> streams);
 
   // How long the planner thinks that the call takes.
   double predicted_seconds(const Call& call) const {
@@ -174,6 +190,30 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::string who_is_late();
   std::optional<Error> disagreement();
 
+  // device_init.cc: the same for ranks on devices
+  Result<void> choose_device();
+  Result<void> add_device(PeerFacts& facts) const;
+  Result<void> check_kinds() const;
+  Result<std::uint32_t> agree_on_channels(Deadline deadline);
+  Result<void> open_device(Deadline deadline);
+  void watch_device();
+  void close_device();
+  void look_at_device();
+  std::optional<Error> device_fault() const;
+
+  // enqueue.cc
+  const DevicePlannedCall& device_planned(const Call& call);
+  Result<void> move_tables(const Call& call, device::Work& work);
+  Result<void> enqueue_all(std::span<const Call> calls, gyreStream_t stream);
+  Result<void> enqueue_collective(const Call& call, gyreStream_t stream);
+  Result<void> enqueue_all_to_all(const Call& call, gyreStream_t stream);
+  Result<void> enqueue_all_to_all_v(const Call& call, gyreStream_t stream);
+  Result<void> enqueue_messages(std::span<const Call> messages, CallTag tag, std::uint64_t number,
+                                gyreStream_t stream);
+  Result<void> enqueue_self_copies(std::span<const Call> calls, gyreStream_t stream);
+  Result<void> launch_chains(std::vector<device::Work> works, std::size_t chains,
+                             std::uint32_t channels, gyreStream_t stream);
+
   // compose.cc: calls to launches
   Result<std::size_t> compose(std::span<const Call> calls);
   Result<Call> copied_aside(const Call& call, std::size_t index);
@@ -221,6 +261,9 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::vector<Transport*> transport_of_;  // by peer
   std::unique_ptr<RankExecutor> executor_;
   PlanFacts plan_facts_;
+  std::unique_ptr<DeviceRank> device_;  // null: a host rank
+  DevicePlannedCall device_planned_;
+  std::jthread device_watch_;  // last of them: it ends before what it looks at
 
   // Entered while the communicator opens or another one is derived from it: both use the control
   // plane, which close() takes away.

@@ -4,28 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/call_shapes.hpp"
 #include "comm/communicator.hpp"
 #include "kernels/host/reduce.hpp"
 
 namespace gyre {
 namespace {
-
-bool is_message(const Call& call) {
-  return call.kind == CallKind::send || call.kind == CallKind::receive;
-}
-
-bool is_all_to_all(const Call& call) {
-  return call.kind == CallKind::all_to_all || call.kind == CallKind::all_to_all_v;
-}
-
-// A collective over nothing is done before it begins; a message of nothing is still a message.
-bool is_empty(const Call& call) {
-  if (is_message(call) || call.kind == CallKind::all_to_all_v) return false;
-  if (call.blocks == nullptr) return call.count == 0;
-  const auto& counts = call.kind == CallKind::reduce_scatter_v ? call.blocks->send_counts
-                                                               : call.blocks->receive_counts;
-  return std::all_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n == 0; });
-}
 
 // The number of messages, which have no place in the order of collectives.
 constexpr std::uint64_t kNoNumber = 0;
@@ -83,8 +67,9 @@ Work Communicator::work_of(const Call& call, CallTag tag, std::uint64_t number) 
   work.output = call.output;
   work.fold.type = call.type;
   work.fold.op = call.op;
-  const Factor factor = call.scalar != nullptr ? read_factor(call.scalar, call.type)
-                                               : Factor{call.scale, call.scale_bits};
+  const auto* scalar = static_cast<const std::byte*>(call.scalar);
+  const Factor factor =
+      scalar != nullptr ? read_factor(scalar, call.type) : Factor{call.scale, call.scale_bits};
   work.fold.scale = factor.scale;
   work.fold.scale_bits = factor.bits;
   work.fold.ranks = world_;
@@ -214,69 +199,25 @@ Result<void> Communicator::compose_messages(std::span<const Call> calls, Launch&
 Result<void> Communicator::compose_messages_to_self(std::span<const Call* const> sends,
                                                     std::span<const Call* const> receives,
                                                     Launch& launch) {
-  if (sends.size() != receives.size()) {
-    return Error{Status::invalid_usage,
-                 fmt::format("rank {} has {} sends to itself and {} receives from itself in one "
-                             "group; each needs its match in the same group",
-                             rank_, sends.size(), receives.size())};
-  }
-  for (std::size_t i = 0; i < sends.size(); ++i) {
-    const Call& send = *sends[i];
-    const Call& receive = *receives[i];
-    if (send.count != receive.count || send.type != receive.type) {
-      return Error{
-          Status::invalid_usage,
-          fmt::format("rank {} sends {} x {} to itself but receives {} x {}", rank_, send.count,
-                      name_of(send.type), receive.count, name_of(receive.type))};
-    }
-    add_self_copy(send, receive, launch);
-  }
+  GYRE_TRY(check_messages_to_self(rank_, sends, receives));
+  for (std::size_t i = 0; i < sends.size(); ++i) add_self_copy(*sends[i], *receives[i], launch);
   return {};
 }
 
 void Communicator::compose_all_to_all_v(const Call& call, Launch& launch) {
-  const BlockTable& blocks = *call.blocks;
   const CallTag tag = CallTag::of(call);
-  const std::uint64_t element = size_of(call.type);
-  const auto message = [&](CallKind kind, std::size_t peer) {
-    Call one = call;
-    one.kind = kind;
-    one.root = static_cast<int>(peer);
-    one.blocks = nullptr;
-    if (kind == CallKind::send) {
-      one.count = blocks.send_counts[peer];
-      one.input = call.input + blocks.send_offsets[peer] * element;
-    } else {
-      one.count = blocks.receive_counts[peer];
-      one.output = call.output + blocks.receive_offsets[peer] * element;
-    }
-    return one;
-  };
-  const auto world = static_cast<std::size_t>(world_);
-  for (std::size_t round = 1; round < world; ++round) {
-    const std::size_t to = (static_cast<std::size_t>(rank_) + round) % world;
-    const std::size_t from = (static_cast<std::size_t>(rank_) + world - round) % world;
+  const std::vector<Call> messages = messages_of(call, rank_, world_);
+  for (std::size_t i = 0; i + 2 < messages.size(); ++i) {
     launch.open_chain();
-    add_message(message(CallKind::send, to), tag, collectives_, launch);
-    launch.open_chain();
-    add_message(message(CallKind::receive, from), tag, collectives_, launch);
+    add_message(messages[i], tag, collectives_, launch);
   }
-  const auto self = static_cast<std::size_t>(rank_);
-  add_self_copy(message(CallKind::send, self), message(CallKind::receive, self), launch);
+  add_self_copy(messages[messages.size() - 2], messages.back(), launch);
 }
 
 // All-to-all in place: every block of the buffer is sent and overwritten, so what is sent is copied
 // aside first.
 Result<Call> Communicator::copied_aside(const Call& call, std::size_t index) {
-  std::uint64_t elements = call.count * static_cast<std::uint64_t>(world_);
-  if (call.blocks != nullptr) {
-    elements = 0;
-    const BlockTable& blocks = *call.blocks;
-    for (std::size_t peer = 0; peer < blocks.send_counts.size(); ++peer) {
-      elements = std::max(elements, blocks.send_offsets[peer] + blocks.send_counts[peer]);
-    }
-  }
-  const std::uint64_t bytes = elements * size_of(call.type);
+  const std::uint64_t bytes = sent_elements(call, world_) * size_of(call.type);
   if (bytes == 0) return call;
   if (aside_.size() <= index) aside_.resize(index + 1);
   if (aside_[index].size() < bytes) {

@@ -14,6 +14,7 @@ namespace gyre {
 namespace {
 
 constexpr std::size_t kMaxHostBytes = 256;
+constexpr std::size_t kMaxDeviceBytes = 64;
 constexpr std::size_t kMaxSettingsBytes = 16 << 10;
 constexpr std::size_t kMaxFactsEndpointBytes = 4 << 10;
 constexpr double kMostBytesPerSecond = 1e18;
@@ -53,6 +54,8 @@ std::vector<std::byte> encode(const PeerFacts& facts) {
   out.text(facts.shared_settings);
   out.number(facts.machine.cores);
   out.number(std::bit_cast<std::uint64_t>(facts.machine.nic_bytes_per_second));
+  out.number(facts.device_kind);
+  out.text(facts.device);
   out.sized(encode(facts.endpoint));
   return out.take();
 }
@@ -68,9 +71,12 @@ Result<PeerFacts> decode_facts(std::span<const std::byte> bytes) {
   facts.shared_settings = in.text(kMaxSettingsBytes);
   facts.machine.cores = in.number<std::uint32_t>();
   facts.machine.nic_bytes_per_second = std::bit_cast<double>(in.number<std::uint64_t>());
+  facts.device_kind = in.number<std::uint32_t>();
+  facts.device = in.text(kMaxDeviceBytes);
   const auto endpoint = in.sized(kMaxFactsEndpointBytes);
   const bool plausible = facts.machine.nic_bytes_per_second >= 0 &&
-                         facts.machine.nic_bytes_per_second < kMostBytesPerSecond;
+                         facts.machine.nic_bytes_per_second < kMostBytesPerSecond &&
+                         facts.device_kind >= gyreDeviceHost && facts.device_kind <= gyreDeviceHip;
   if (!in.complete() || !plausible)
     return Error{Status::internal, "a rank sent facts that cannot be read"};
   GYRE_TRY_ASSIGN(facts.endpoint, decode_endpoint(endpoint));

@@ -9,6 +9,7 @@
 #include "base/settings.hpp"
 #include "base/status.hpp"
 #include "bootstrap/interfaces.hpp"
+#include "gyre/plugin.h"
 #include "plan/machine_facts.hpp"
 
 namespace gyre {
@@ -20,12 +21,14 @@ struct PeerFacts {
   std::string place;            // ranks with the same share a host: NCCL_HOSTID or its name
   std::string shared_settings;  // shared_settings_text(): must be equal on all ranks
   HostFacts machine;            // that the rank runs on, as far as it knows
-  Endpoint endpoint;            // where this rank's process listens
+  std::uint32_t device_kind = gyreDeviceHost;  // gyreDeviceKind
+  std::string device;  // of a device rank: bytes that name the device among all; else ""
+  Endpoint endpoint;   // where this rank's process listens
 
   bool operator==(const PeerFacts&) const = default;
 };
 
-inline constexpr std::uint32_t kWireVersion = 2;
+inline constexpr std::uint32_t kWireVersion = 3;
 
 // The calling process's facts; starts its listener.
 Result<PeerFacts> own_facts(const Settings& settings);

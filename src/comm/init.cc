@@ -29,16 +29,6 @@ constexpr milliseconds kLastWords{2000};
 // The questioner's lanes rest while it waits for the answers.
 constexpr milliseconds kAnswerPatience{100};
 
-// Of all kinds of ranks communicators serve only this one so far; a program that counts on another
-// hands over pointers that mean nothing here.
-Result<void> check_device(const Settings& settings) {
-  if (settings.device == "auto" || settings.device == "host") return {};
-  return Error{Status::invalid_usage,
-               fmt::format("GYRE_DEVICE={}: communicators have host ranks only; set it to host, or "
-                           "leave it out",
-                           settings.device)};
-}
-
 std::string opening_of(int rank) { return fmt::format("init of rank {}", rank); }
 
 // Whether this rank found the error itself, so that the others cannot know of it.
@@ -62,7 +52,7 @@ Result<void> Communicator::open(const UniqueId& id) {
     const Result<Settings>& parsed = settings();
     if (!parsed) return parsed.error();
     settings_ = *parsed;
-    GYRE_TRY(check_device(settings_));
+    GYRE_TRY(choose_device());
     const Deadline deadline = Deadline::after(milliseconds(settings_.init_timeout_ms));
     GYRE_TRY(meet(id, deadline));
     return wire(deadline);
@@ -87,6 +77,9 @@ Result<void> Communicator::open_among(const Communicator& parent, const std::vec
   const Inside inside(wiring_);
   settings_ = parent.settings_;
   key_ = key;
+  if (parent.device_ != nullptr) {
+    device_ = std::make_unique<DeviceRank>(parent.device_->backend(), parent.device_->ordinal());
+  }
   for (const int member : members)
     facts_.push_back(parent.facts_[static_cast<std::size_t>(member)]);
   Result<void> result = contained(opening_of(rank_), [&] {
@@ -133,6 +126,7 @@ Result<void> Communicator::ready_or_fail(Result<void> result) {
 Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
   GYRE_TRY_ASSIGN(PeerFacts own, own_facts(settings_));
   own.machine = own_machine(settings_, rank_);
+  GYRE_TRY(add_device(own));
   GYRE_TRY_ASSIGN(Meeting meeting, gyre::meet(id, rank_, world_, encode(own), deadline, &abort_));
   attendance_ = std::move(meeting.attendance);
   key_ = meeting.session;
@@ -141,6 +135,7 @@ Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
     facts_.push_back(std::move(facts));
   }
   GYRE_TRY(compare_facts(facts_));
+  GYRE_TRY(check_kinds());
   // Not before: where the facts do not fit, every rank is to say so itself.
   attendance_->watch(abort_);
   return {};
@@ -168,8 +163,12 @@ Result<void> Communicator::wire(Deadline deadline) {
   }
   watch_ = std::make_unique<PeerWatch>(std::move(names), bell_->rope());
   GYRE_TRY(open_control(deadline));
-  GYRE_TRY(connect_peers(deadline));
-  GYRE_TRY(make_executor());
+  if (device_ != nullptr) {
+    GYRE_TRY(open_device(deadline));
+  } else {
+    GYRE_TRY(connect_peers(deadline));
+    GYRE_TRY(make_executor());
+  }
   return agree_on_plan(deadline);
 }
 

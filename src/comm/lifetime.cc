@@ -14,6 +14,8 @@ namespace {
 // within the 2 s that close() promises.
 constexpr milliseconds kGrace{1000};
 constexpr milliseconds kLeave{900};
+// What destroy gives the kernels of issued calls: they may stand behind the user's own on a stream.
+constexpr milliseconds kDeviceGrace{10'000};
 
 }  // namespace
 
@@ -77,6 +79,7 @@ Result<void> Communicator::finalize() {
     return Error{Status::in_progress, "calls are still running"};
   }
   turns_.wait_idle(Deadline::never());
+  if (device_ != nullptr) device_->wait_idle(Deadline::never());
   return {};
 }
 
@@ -96,7 +99,8 @@ void Communicator::close(bool abort) {
   const State was = state();
   if (was == State::closed) return;
   const bool calm = !abort && !abort_.raised() && was != State::opening &&
-                    turns_.wait_idle(Deadline::after(kGrace));
+                    turns_.wait_idle(Deadline::after(kGrace)) &&
+                    (device_ == nullptr || device_->wait_idle(Deadline::after(kDeviceGrace)));
   if (!calm) {
     stop({Status::aborted, fmt::format("rank {} aborted the communicator", rank_)});
   }
@@ -120,6 +124,7 @@ void Communicator::close(bool abort) {
 }
 
 void Communicator::tear_down(bool calm) {
+  close_device();
   if (control_ != nullptr && calm) control_->goodbye();
   for (auto& transport : transports_) transport->close(calm);
   control_.reset();  // first: the reactor asks the executor for progress until then

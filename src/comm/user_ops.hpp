@@ -7,17 +7,9 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "kernels/factor.hpp"
 
 namespace gyre {
-
-// A factor in the two forms the kernels take; see Fold.
-struct Factor {
-  double scale = 1.0;
-  std::uint64_t bits = 0;
-};
-
-// Reads one element of `type` at `scalar` (any alignment), and not a byte more.
-Factor read_factor(const void* scalar, DataType type);
 
 class UserOps {
  public:

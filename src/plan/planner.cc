@@ -129,12 +129,12 @@ double predicted_seconds(const Call& call, int rank, const PlanFacts& facts) {
 }
 
 Plan make_plan(const Call& call, int rank, const PlanFacts& facts, const Choice& choice,
-               const Program& program) {
+               const Program& program, std::uint64_t slot_bytes) {
   Plan plan;
   plan.algorithm = choice.algorithm;
   const auto world = static_cast<std::uint32_t>(facts.world);
   const std::uint32_t chunks = program.input_chunks;
-  std::uint64_t slot_bytes = facts.slot_bytes;
+  if (slot_bytes == 0) slot_bytes = facts.slot_bytes;
   if (const CatalogueEntry* schedule = schedule_of(call.kind, choice.algorithm)) {
     plan.by_reference = schedule->by_reference;
     if (choice.slice_bytes != 0) slot_bytes = std::min(slot_bytes, choice.slice_bytes);

@@ -61,10 +61,11 @@ Choice choice_for(const Call& call, const PlanFacts& facts);
 double predicted_seconds(const Call& call, int rank, const PlanFacts& facts);
 
 // `call` is a collective with one count for all ranks, or all_gather_v / reduce_scatter_v, whose
-// block table the layouts then point into. `choice` is choice_for's, `program` build_program's. Hot
-// path of calls that differ from the one before: no allocation.
+// block table the layouts then point into. `choice` is choice_for's, `program` build_program's;
+// `slot_bytes` what a message holds, 0: facts.slot_bytes. Hot path of calls that differ from the
+// one before: no allocation.
 Plan make_plan(const Call& call, int rank, const PlanFacts& facts, const Choice& choice,
-               const Program& program);
+               const Program& program, std::uint64_t slot_bytes = 0);
 
 // The program of one rank for a planned collective. Precondition: the kind has the algorithm.
 Program build_program(CallKind kind, Algorithm algorithm, int rank, int world, int root,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gyre/gyre.hpp"
+#include "tests/collective/rank_memory.hpp"
 
 extern "C" ncclResult_t ncclAlltoAllv(const void*, const size_t[], const size_t[], void*,
                                       const size_t[], const size_t[], ncclDataType_t, ncclComm_t,
@@ -97,6 +98,10 @@ struct Buffers {
   Guarded other;
   std::byte* input = nullptr;
   std::byte* output = nullptr;
+  bool larger_is_output = true;
+
+  void push() const { memory.push(), other.push(); }
+  void pull() const { memory.pull(), other.pull(); }
 };
 
 Buffers make_buffers(const Case& one, int rank, int world) {
@@ -107,6 +112,7 @@ Buffers make_buffers(const Case& one, int rank, int world) {
   const std::size_t smaller = one.in_place ? 0 : std::min(sizes.input, sizes.output) * element;
   Buffers buffers{Guarded(larger, one.offset, one.memory),
                   Guarded(smaller, one.offset, one.memory)};
+  buffers.larger_is_output = output_larger;
   if (output_larger) {
     buffers.output = buffers.memory.data();
     buffers.input =
@@ -119,51 +125,66 @@ Buffers make_buffers(const Case& one, int rank, int world) {
   std::vector<Value> given(sizes.input);
   values(source_of(one, world), rank, 0, given);
   store(given, one.type, buffers.input);
+  buffers.push();
   return buffers;
 }
 
-ncclResult_t issue(const Case& one, const LocalRank& local, int world, const Buffers& b,
+// What a call is given for the buffers.
+struct Given {
+  const std::byte* input;
+  std::byte* output;
+};
+
+Given given(const Case& one, const Buffers& buffers) {
+  const Guarded& second = one.in_place ? buffers.memory : buffers.other;
+  const Guarded& of_input = buffers.larger_is_output ? second : buffers.memory;
+  const Guarded& of_output = buffers.larger_is_output ? buffers.memory : second;
+  return {of_input.given(buffers.input), of_output.given(buffers.output)};
+}
+
+ncclResult_t issue(const Case& one, const LocalRank& local, int world, const Given& b,
                    ncclRedOp_t op) {
   const int right = (local.rank + 1) % world, left = (local.rank + world - 1) % world;
   const ncclComm_t comm = local.comm;
   switch (one.kind) {
     case Kind::all_reduce:
-      return ncclAllReduce(b.input, b.output, one.count, one.type, op, comm, nullptr);
+      return ncclAllReduce(b.input, b.output, one.count, one.type, op, comm, local.stream);
     case Kind::reduce:
-      return ncclReduce(b.input, b.output, one.count, one.type, op, one.root, comm, nullptr);
+      return ncclReduce(b.input, b.output, one.count, one.type, op, one.root, comm, local.stream);
     case Kind::broadcast:
-      return ncclBroadcast(b.input, b.output, one.count, one.type, one.root, comm, nullptr);
+      return ncclBroadcast(b.input, b.output, one.count, one.type, one.root, comm, local.stream);
     case Kind::all_gather:
-      return ncclAllGather(b.input, b.output, one.count, one.type, comm, nullptr);
+      return ncclAllGather(b.input, b.output, one.count, one.type, comm, local.stream);
     case Kind::reduce_scatter:
-      return ncclReduceScatter(b.input, b.output, one.count, one.type, op, comm, nullptr);
+      return ncclReduceScatter(b.input, b.output, one.count, one.type, op, comm, local.stream);
     case Kind::all_to_all:
-      return ncclAlltoAll(b.input, b.output, one.count, one.type, comm, nullptr);
+      return ncclAlltoAll(b.input, b.output, one.count, one.type, comm, local.stream);
     case Kind::gather:
-      return ncclGather(b.input, b.output, one.count, one.type, one.root, comm, nullptr);
+      return ncclGather(b.input, b.output, one.count, one.type, one.root, comm, local.stream);
     case Kind::scatter:
-      return ncclScatter(b.input, b.output, one.count, one.type, one.root, comm, nullptr);
+      return ncclScatter(b.input, b.output, one.count, one.type, one.root, comm, local.stream);
     case Kind::send_receive: {
       ncclGroupStart();
-      ncclSend(b.input, one.count, one.type, right, comm, nullptr);
-      ncclRecv(b.output, one.count, one.type, left, comm, nullptr);
+      ncclSend(b.input, one.count, one.type, right, comm, local.stream);
+      ncclRecv(b.output, one.count, one.type, left, comm, local.stream);
       return ncclGroupEnd();
     }
     case Kind::all_to_all_v: {
       const Table send = send_table(one, local.rank, world);
       const Table receive = receive_table(one, local.rank, world);
       return ncclAlltoAllv(b.input, send.counts.data(), send.offsets.data(), b.output,
-                           receive.counts.data(), receive.offsets.data(), one.type, comm, nullptr);
+                           receive.counts.data(), receive.offsets.data(), one.type, comm,
+                           local.stream);
     }
     case Kind::all_gather_v: {
       const Table table = rank_table(one, world);
       return gyre::all_gather_v(b.input, b.output, table.counts.data(), table.offsets.data(),
-                                one.type, comm, nullptr);
+                                one.type, comm, local.stream);
     }
     case Kind::reduce_scatter_v: {
       const Table table = rank_table(one, world);
       return gyre::reduce_scatter_v(b.input, b.output, table.counts.data(), table.offsets.data(),
-                                    one.type, op, comm, nullptr);
+                                    one.type, op, comm, local.stream);
     }
   }
   return ncclInternalError;
@@ -276,8 +297,8 @@ std::string describe(const Case& one) {
                      kMemories[static_cast<int>(one.memory)], one.offset, one.seed);
 }
 
-std::string run_case(const Case& given, const LocalRanks& local) {
-  Case one = given;
+std::string run_case(const Case& wanted, const LocalRanks& local) {
+  Case one = wanted;
   one.in_place = one.in_place && has_in_place(one.kind);
   std::vector<Buffers> buffers;
   std::vector<ncclRedOp_t> ops;
@@ -298,7 +319,8 @@ std::string run_case(const Case& given, const LocalRanks& local) {
   if (local.ranks.size() > 1) ncclGroupStart();
   ncclResult_t result = ncclSuccess;
   for (std::size_t i = 0; i < local.ranks.size(); ++i) {
-    const ncclResult_t issued = issue(one, local.ranks[i], local.world, buffers[i], ops[i]);
+    const ncclResult_t issued =
+        issue(one, local.ranks[i], local.world, given(one, buffers[i]), ops[i]);
     if (issued != ncclSuccess) result = issued;
   }
   if (local.ranks.size() > 1) {
@@ -310,6 +332,9 @@ std::string run_case(const Case& given, const LocalRanks& local) {
   }
   std::string wrong;
   for (std::size_t i = 0; i < local.ranks.size() && wrong.empty(); ++i) {
+    wrong = wait_for(local.ranks[i].stream);
+    if (!wrong.empty()) break;
+    buffers[i].pull();
     wrong = compare(one, local.ranks[i].rank, local.world, buffers[i]);
     if (ops[i] >= ncclNumOps) ncclRedOpDestroy(ops[i], local.ranks[i].comm);
   }

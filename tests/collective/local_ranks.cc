@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/collective/rank_memory.hpp"
+
 namespace gyre::test {
 namespace {
 constexpr std::size_t kGuard = 64;
@@ -19,6 +21,8 @@ std::size_t round_up(std::size_t bytes) { return (bytes + page() - 1) / page() *
 
 Guarded::Guarded(std::size_t bytes, std::size_t offset, Memory memory)
     : bytes_(bytes), whole_(bytes + 2 * kGuard + offset), memory_(memory) {
+  // There ncclMemAlloc gives memory of the device, as the mirror is.
+  if (ranks_are_on_device()) memory_ = memory = Memory::plain;
   if (memory == Memory::mapped) {
     void* allocated = nullptr;
     if (ncclMemAlloc(&allocated, whole_) != ncclSuccess) std::abort();
@@ -36,10 +40,12 @@ Guarded::Guarded(std::size_t bytes, std::size_t offset, Memory memory)
   data_ = memory == Memory::edge ? base_ + whole_ - offset - bytes : base_ + kGuard + offset;
   std::memset(base_, kCanary, whole_);
   std::memset(data_, 0xff, bytes);
+  mirror_ = take_mirror(whole_);
 }
 
 Guarded::Guarded(Guarded&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
+      mirror_(std::exchange(other.mirror_, nullptr)),
       data_(other.data_),
       bytes_(other.bytes_),
       whole_(other.whole_),
@@ -47,6 +53,7 @@ Guarded::Guarded(Guarded&& other) noexcept
 
 Guarded::~Guarded() {
   if (base_ == nullptr) return;
+  if (mirror_ != nullptr) give_mirror(mirror_, whole_);
   if (memory_ == Memory::mapped) {
     ncclMemFree(base_);
   } else if (memory_ == Memory::edge) {
@@ -54,6 +61,14 @@ Guarded::~Guarded() {
   } else {
     std::free(base_);
   }
+}
+
+void Guarded::push() const {
+  if (mirror_ != nullptr) test::push(mirror_, base_, whole_);
+}
+
+void Guarded::pull() const {
+  if (mirror_ != nullptr) test::pull(base_, mirror_, whole_);
 }
 
 bool Guarded::intact() const {

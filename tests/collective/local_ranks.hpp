@@ -12,6 +12,7 @@ namespace gyre::test {
 struct LocalRank {
   int rank = 0;
   ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;  // rank_stream()
 };
 
 struct LocalRanks {
@@ -34,10 +35,16 @@ class Guarded {
   Guarded& operator=(Guarded&&) = delete;
   ~Guarded();
   std::byte* data() const { return data_; }
+  // What calls are given for an address in data(): that, or its place in the device's memory ...
+  std::byte* given(std::byte* at) const { return mirror_ == nullptr ? at : mirror_ + (at - base_); }
+  // ... which is filled before the call, and read after it.
+  void push() const;
+  void pull() const;
   bool intact() const;
 
  private:
   std::byte* base_ = nullptr;
+  std::byte* mirror_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t whole_ = 0;  // canaries included, the unreadable page not

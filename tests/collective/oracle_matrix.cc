@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tests/collective/cases.hpp"
+#include "tests/collective/rank_memory.hpp"
 
 extern char** environ;
 
@@ -112,7 +113,7 @@ int check(ncclResult_t result, const char* what) {
 }
 
 int run_rank(int rank, int world, ncclUniqueId id, const Options& options, std::size_t* done) {
-  LocalRanks local{world, {{rank, nullptr}}};
+  LocalRanks local{world, {{rank, nullptr, rank_stream()}}};
   if (check(ncclCommInitRank(&local.ranks[0].comm, world, id, rank), "init") != 0) return 1;
   const int failed = run_all(local, options, done);
   if (failed != 0) {
@@ -141,10 +142,12 @@ int run_threads(int world, const Options& options, std::size_t* done) {
 
 int run_group(int world, const Options& options, std::size_t* done) {
   std::vector<ncclComm_t> comms(static_cast<std::size_t>(world));
-  if (check(ncclCommInitAll(comms.data(), world, nullptr), "init all") != 0) return 1;
+  // All on one device, which the host has no more of either.
+  const std::vector<int> devices(static_cast<std::size_t>(world), 0);
+  if (check(ncclCommInitAll(comms.data(), world, devices.data()), "init all") != 0) return 1;
   LocalRanks local{world, {}};
   for (int rank = 0; rank < world; ++rank) {
-    local.ranks.push_back({rank, comms[static_cast<std::size_t>(rank)]});
+    local.ranks.push_back({rank, comms[static_cast<std::size_t>(rank)], rank_stream()});
   }
   int failed = run_all(local, options, done);
   for (ncclComm_t comm : comms) failed += check(ncclCommDestroy(comm), "destroy");

@@ -1,0 +1,19 @@
+// The kernels: one per element type, and one that moves bytes.
+#pragma once
+
+#include "kernels/device/interpreter.cuh"
+
+namespace gyre::device {
+
+template <DataType type>
+__global__ void __launch_bounds__(kThreads, 2) interpret(const GYRE_CONSTANT Launch launch) {
+  run_chain(launch, [](const FoldTask& task) {
+    if (task.folds) {
+      fold_block<type>(task);
+    } else {
+      copy_block(task);
+    }
+  });
+}
+
+}  // namespace gyre::device

@@ -1,0 +1,197 @@
+// How a rank on a device comes to be, what watches over its kernels, and how it ends.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <utility>
+
+#include "backend/loader.hpp"
+#include "base/contain.hpp"
+#include "base/log.hpp"
+#include "comm/communicator.hpp"
+#include "exec/describe.hpp"
+
+namespace gyre {
+namespace {
+
+// How often the host looks for what a kernel, or a peer's end, has to say.
+constexpr milliseconds kWatchInterval{2};
+constexpr milliseconds kLastKernels{900};
+constexpr std::size_t kIdentityBytes = 16;
+
+std::vector<std::byte> bytes_of(std::uint32_t value) {
+  std::vector<std::byte> bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+const char* kind_name(const PeerFacts& facts) {
+  return name_of(static_cast<gyreDeviceKind>(facts.device_kind));
+}
+
+}  // namespace
+
+int Communicator::device() const {
+  return device_ != nullptr ? device_->ordinal() : std::max(options_.device, 0);
+}
+
+Result<void> Communicator::choose_device() {
+  GYRE_TRY_ASSIGN(const gyreBackend* backend, wanted_backend());
+  if (backend->kind == gyreDeviceHost) return {};
+  int ordinal = options_.device;
+  if (ordinal < 0 && backend->device_current(&ordinal) != gyreSuccess) {
+    return device_error(*backend, ordinal, "asking for the current device");
+  }
+  device_ = std::make_unique<DeviceRank>(*backend, ordinal);
+  return {};
+}
+
+Result<void> Communicator::add_device(PeerFacts& facts) const {
+  if (device_ == nullptr) return {};
+  const gyreBackend& backend = device_->backend();
+  std::array<unsigned char, kIdentityBytes> identity{};
+  if (backend.device_identity(device_->ordinal(), identity.data()) != gyreSuccess) {
+    return device_error(backend, device_->ordinal(), "asking which device it is");
+  }
+  facts.device_kind = backend.kind;
+  facts.device.assign(identity.begin(), identity.end());
+  return {};
+}
+
+// One kind of rank, and ranks on devices within one machine: further paths are yet to be built.
+Result<void> Communicator::check_kinds() const {
+  for (std::size_t rank = 1; rank < facts_.size(); ++rank) {
+    const PeerFacts& first = facts_[0];
+    const PeerFacts& other = facts_[rank];
+    if (other.device_kind != first.device_kind) {
+      return Error{Status::invalid_usage,
+                   fmt::format("rank 0 is a {} rank and rank {} a {} rank: one communicator has "
+                               "ranks of one kind; set GYRE_DEVICE to the same on all",
+                               kind_name(first), rank, kind_name(other))};
+    }
+    if (device_ != nullptr && other.host != first.host) {
+      return Error{Status::invalid_usage,
+                   fmt::format("{} ranks on several hosts ({} and {}) are not provided; "
+                               "GYRE_DEVICE=host runs them on the hosts",
+                               kind_name(first), first.host, other.host)};
+    }
+  }
+  return {};
+}
+
+// The fewest that any rank can have: channels are the same on all.
+Result<std::uint32_t> Communicator::agree_on_channels(Deadline deadline) {
+  const std::string& own = facts_[static_cast<std::size_t>(rank_)].device;
+  const auto neighbours = std::count_if(
+      facts_.begin(), facts_.end(), [&](const PeerFacts& facts) { return facts.device == own; });
+  GYRE_TRY_ASSIGN(std::uint32_t channels, device_->fitting_channels(static_cast<int>(neighbours)));
+  GYRE_TRY_ASSIGN(const auto all, control_->all_gather(bytes_of(channels), "channels of devices",
+                                                       deadline, &abort_));
+  for (const auto& bytes : all) {
+    std::uint32_t theirs = 0;
+    if (bytes.size() != sizeof theirs) {
+      return Error{Status::internal, "a rank sent channels that cannot be read"};
+    }
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    channels = std::min(channels, theirs);
+  }
+  const auto most = static_cast<std::uint32_t>(settings_.max_channels) * kMaxStrands;
+  return std::clamp(channels, std::uint32_t{kMaxStrands}, std::max(most, 2U));
+}
+
+Result<void> Communicator::open_device(Deadline deadline) {
+  if (world_ > static_cast<int>(device::kMostPeers)) {
+    return Error{Status::invalid_usage, fmt::format("{} ranks on devices in one communicator: at "
+                                                    "most {}",
+                                                    world_, device::kMostPeers)};
+  }
+  GYRE_TRY_ASSIGN(const std::uint32_t channels, agree_on_channels(deadline));
+  GYRE_TRY(device_->open(rank_, world_, channels));
+  DeviceLanes& lanes = device_->lanes();
+  GYRE_TRY_ASSIGN(const auto mine, lanes.offer());
+  GYRE_TRY_ASSIGN(const auto offers,
+                  control_->all_gather(mine, "offers of device memory", deadline, &abort_));
+  GYRE_TRY(lanes.connect(offers));
+  GYRE_TRY(lanes.probe());
+  GYRE_TRY_ASSIGN(const auto written,
+                  control_->all_gather(bytes_of(1), "probes of device memory", deadline, &abort_));
+  GYRE_TRY(lanes.probed());
+  device_->ready(milliseconds(settings_.timeout_ms));
+  abort_.on_raise([this] { device_->abort(); });
+  log_info(Subsystem::init, "rank {} of {}: {} device {}, {} channels, slots of {} bytes{}", rank_,
+           world_, device_->backend().name, device_->ordinal(), channels,
+           device_->facts().slot_bytes,
+           device_->facts().one_process ? ", all ranks in one process" : "");
+  watch_device();
+  return {};
+}
+
+std::optional<Error> Communicator::device_fault() const {
+  const auto fault = device_->fault();
+  if (!fault) return std::nullopt;
+  const std::string own = describe(CallTag{fault->own_tag}, CallStamp{fault->own_stamp});
+  const std::string& peer = watch_->name(static_cast<int>(fault->peer));
+  switch (static_cast<device::Fault>(fault->fault)) {
+    case device::Fault::timeout:
+      return Error{Status::timeout,
+                   fmt::format("rank {}: {} did not end within {} s (GYRE_TIMEOUT): {} is late",
+                               rank_, own, settings_.timeout_ms / 1000, peer)};
+    case device::Fault::other_call:
+      return Error{
+          Status::invalid_usage,
+          fmt::format("ranks disagree about a call: rank {} is in {} and expects {} bytes, {} sent "
+                      "{} bytes of {}; every rank must issue the same calls with the same count, "
+                      "type, operation and root",
+                      rank_, own, fault->own_bytes, peer, fault->peer_bytes,
+                      describe(CallTag{fault->peer_tag}, CallStamp{fault->peer_stamp}))};
+    default:
+      return Error{Status::internal,
+                   fmt::format("rank {}: {} sent what no rank sends", rank_, peer)};
+  }
+}
+
+// Kernels cannot call: the host asks for what they found, and tells them of peers that are gone.
+void Communicator::look_at_device() {
+  if (abort_.raised()) return;
+  std::optional<Error> error = device_fault();
+  if (!error && watch_->changed()) {
+    if (const auto peer = watch_->gone_for(milliseconds(0))) {
+      error = watch_->loss_of(*peer, "a call on the device");
+    }
+  }
+  if (!error) return;
+  if (abort_.raise(*error) && control_ != nullptr) control_->announce(*error);
+}
+
+void Communicator::watch_device() {
+  device_watch_ = std::jthread([this](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!wake.wait_for(lock, stop, kWatchInterval, [] { return false; }) &&
+           !stop.stop_requested()) {
+      (void)contained("watching a device", [this]() -> Result<void> {
+        look_at_device();
+        return {};
+      });
+    }
+  });
+}
+
+void Communicator::close_device() {
+  if (device_ == nullptr) return;
+  if (device_watch_.joinable()) {
+    device_watch_.request_stop();
+    device_watch_.join();
+  }
+  device_->abort();
+  if (device_->wait_idle(Deadline::after(kLastKernels))) return;
+  log_warn("rank {}: a kernel did not leave within {} ms of the abort; its memory is kept", rank_,
+           kLastKernels.count());
+  device_->abandon();
+}
+
+}  // namespace gyre

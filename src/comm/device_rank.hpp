@@ -1,0 +1,106 @@
+// What a rank on a device has besides what every rank has: its lanes in device memory, the mailbox
+// that it shares with its kernels, and the order of its calls across streams.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "gyre/plugin.h"
+#include "kernels/device/work.hpp"
+#include "plan/device_choice.hpp"
+#include "transport/device/lanes.hpp"
+
+namespace gyre {
+
+// One thread at a time, but for abort() and fault().
+class DeviceRank {
+ public:
+  DeviceRank(const gyreBackend& backend, int ordinal);
+  ~DeviceRank();
+  DeviceRank(const DeviceRank&) = delete;
+  DeviceRank& operator=(const DeviceRank&) = delete;
+
+  const gyreBackend& backend() const { return backend_; }
+  int ordinal() const { return ordinal_; }
+  const DeviceFacts& facts() const { return facts_; }
+  DeviceLanes& lanes() { return *lanes_; }
+
+  // How many channels this rank can have if so many ranks share its device, so that all their
+  // kernels fit on it together; an error with the numbers if they cannot.
+  Result<std::uint32_t> fitting_channels(int neighbours) const;
+  // Makes the lanes of `rank` among `world`. All ranks have the same number of channels.
+  Result<void> open(int rank, int world, std::uint32_t channels);
+  // Once the lanes are connected.
+  void ready(milliseconds timeout);
+
+  // Everything that a call's kernels may use of a group's streams: work enqueued between begin and
+  // end runs on the first one, after what was enqueued on any of them and after this rank's earlier
+  // calls; what is enqueued on any of them later comes after it.
+  Result<void> begin(std::span<const gyreStream_t> streams);
+  Result<void> end(std::span<const gyreStream_t> streams);
+
+  // Enqueues one kernel. `launch.rank` is filled here. Does not wait.
+  Result<void> launch(std::uint32_t kernel, device::Launch& launch, gyreStream_t stream);
+
+  // Pinned memory of at least so many bytes for the kernel launched next, which reads it.
+  Result<std::byte*> staging(std::size_t bytes);
+  // The kernel that reads it is enqueued.
+  Result<void> staged(gyreStream_t stream);
+
+  // Device memory for work on the stream until released there.
+  Result<std::byte*> temporary(std::size_t bytes, gyreStream_t stream);
+  Result<void> release(std::byte* memory, gyreStream_t stream);
+  Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes, gyreStream_t stream);
+  // An error if kernels cannot reach the buffer.
+  Result<void> check_buffer(const void* buffer, std::string_view what) const;
+
+  // Makes every wait of this rank's kernels end.
+  void abort() const;
+  // Kernels may run for ever: what they use is never given back.
+  void abandon();
+  // What a kernel found wrong, once one did.
+  std::optional<device::Mailbox> fault() const;
+  // Whether every enqueued call has run, at the latest at the deadline.
+  bool wait_idle(Deadline deadline) const;
+
+ private:
+  // Pinned memory that kernels read; free once its event has passed. Of a captured graph: never.
+  struct Staging {
+    DeviceMemory memory;
+    std::size_t bytes = 0;
+    gyreEvent_t event = nullptr;
+    bool captured = false;
+    bool used = false;
+  };
+  Error failed(std::string_view what) const;
+  Result<gyreEvent_t> make_event();
+  Result<void> follow(gyreEvent_t event, gyreStream_t earlier, gyreStream_t later);
+
+  const gyreBackend& backend_;
+  const int ordinal_;
+  DeviceFacts facts_;
+  std::unique_ptr<DeviceLanes> lanes_;
+  DeviceMemory mailbox_;
+  device::Rank view_;
+  std::vector<gyreEvent_t> events_;  // all, to be destroyed
+
+  gyreEvent_t latest_ = nullptr;  // after the latest call, unless that was captured
+  gyreStream_t latest_stream_ = nullptr;
+  bool any_call_ = false;
+  gyreEvent_t captured_ = nullptr;  // after the latest call of the capture at work
+  gyreStream_t captured_stream_ = nullptr;
+  std::uint64_t capture_ = 0;       // of the latest captured call
+  std::uint64_t capturing_ = 0;     // of the call between begin() and end(); 0: none
+  gyreEvent_t junction_ = nullptr;  // where several streams meet
+
+  std::vector<Staging> staging_;
+  std::size_t staging_at_ = 0;
+};
+
+}  // namespace gyre

@@ -1,0 +1,264 @@
+// From calls to kernels, for ranks on a device: what compose.cc is for host ranks. Nothing here
+// waits for a peer or for the device.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/contain.hpp"
+#include "comm/call_shapes.hpp"
+#include "comm/communicator.hpp"
+#include "comm/device_rank.hpp"
+
+namespace gyre {
+namespace {
+
+// Works of one launch, chain by chain, as they are found in the order of the calls.
+using Chain = std::vector<device::Work>;
+
+std::uint32_t kernel_of(const Call& call) {
+  return reduces(call.kind) ? static_cast<std::uint32_t>(call.type) : device::kCopyKernel;
+}
+
+device::Work device_work(const Call& call, std::uint64_t number, int world) {
+  device::Work work;
+  work.input = call.input;
+  work.output = call.output;
+  work.scalar = call.scalar;
+  work.fold.type = call.type;
+  work.fold.op = call.op;
+  work.fold.scale = call.scale;
+  work.fold.scale_bits = call.scale_bits;
+  work.fold.ranks = world;
+  work.stamp = CallStamp::of(call.count, number).value;
+  work.tag = CallTag::of(call).value;
+  work.element_bytes = static_cast<std::uint32_t>(size_of(call.type));
+  work.reducing = reduces(call.kind);
+  return work;
+}
+
+// Chains end to end, their heads first, as Launch wants them.
+std::vector<device::Work> linked(const std::vector<Chain>& chains) {
+  std::vector<device::Work> works;
+  for (const Chain& chain : chains) works.push_back(chain.front());
+  for (std::size_t c = 0; c < chains.size(); ++c) {
+    std::size_t last = c;
+    for (std::size_t i = 1; i < chains[c].size(); ++i) {
+      works[last].next = static_cast<std::uint32_t>(works.size());
+      last = works.size();
+      works.push_back(chains[c][i]);
+    }
+  }
+  return works;
+}
+
+}  // namespace
+
+Result<void> Communicator::check_buffers(const Call& call) const {
+  if (device_ == nullptr) return {};
+  GYRE_TRY(device_->check_buffer(call.input, "send"));
+  if (call.output == call.input) return {};
+  return device_->check_buffer(call.output, "receive");
+}
+
+const DevicePlannedCall& Communicator::device_planned(const Call& call) {
+  DevicePlannedCall& planned = device_planned_;
+  if (planned.is_of(call)) return planned;
+  planned = {};
+  static_cast<PlannedCall&>(planned) = {call.kind,  call.type, call.op, call.root,
+                                        call.count, nullptr,   {},      0};
+  const Algorithm algorithm = device_algorithm(call, plan_facts_);
+  const Program& program = program_for(call, algorithm);
+  const DevicePlan made =
+      device_plan(call, rank_, plan_facts_, device_->facts(), algorithm, program);
+  planned.plan = made.plan;
+  planned.channels = made.channels;
+  planned.program = &program;
+  return planned;
+}
+
+// Host tables that the layouts of calls with a count per rank point into are copied to where
+// kernels read them.
+Result<void> Communicator::move_tables(const Call& call, device::Work& work) {
+  if (call.blocks == nullptr) return {};
+  const std::size_t bytes = static_cast<std::size_t>(world_) * sizeof(std::uint64_t);
+  GYRE_TRY_ASSIGN(std::byte* const memory, device_->staging(4 * bytes));
+  std::size_t at = 0;
+  const auto move = [&](const std::uint64_t*& table) {
+    if (table == nullptr) return;
+    std::memcpy(memory + at, table, bytes);
+    table = reinterpret_cast<const std::uint64_t*>(memory + at);
+    at += bytes;
+  };
+  for (Layout* layout : {&work.input_layout, &work.output_layout}) {
+    move(layout->offsets);
+    move(layout->counts);
+  }
+  return {};
+}
+
+Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t stream) {
+  const DevicePlannedCall& planned = device_planned(call);
+  device::Work work = device_work(call, collectives_, world_);
+  work.input_layout = planned.plan.input;
+  work.output_layout = planned.plan.output;
+  work.tiles = planned.plan.tiles;
+  work.by_reference = planned.plan.by_reference;
+  GYRE_TRY(move_tables(call, work));
+  const std::uint64_t scratch = planned.program->scratch_chunks * planned.plan.input.slice *
+                                work.element_bytes * planned.channels;
+  if (scratch != 0) {
+    GYRE_TRY_ASSIGN(work.scratch, device_->temporary(scratch, stream));
+  }
+  device::Launch launch;
+  launch.program = *planned.program;
+  launch.chains = planned.program->strand_count;
+  launch.channels = planned.channels;
+  for (std::uint16_t strand = 0; strand < launch.chains; ++strand) {
+    work.strand = strand;
+    launch.inline_works[strand] = work;
+  }
+  GYRE_TRY(device_->launch(kernel_of(call), launch, stream));
+  if (call.blocks != nullptr) GYRE_TRY(device_->staged(stream));
+  return scratch == 0 ? Result<void>() : device_->release(work.scratch, stream);
+}
+
+// The same messages, in the same classes, on both sides: see MessageSpread.
+Result<void> Communicator::enqueue_messages(std::span<const Call> messages, CallTag tag,
+                                            std::uint64_t number, gyreStream_t stream) {
+  const auto world = static_cast<std::uint32_t>(world_);
+  const MessageSpread spread = message_spread(world, device_->facts());
+  std::vector<const Call*> ordered;
+  for (const Call& message : messages) ordered.push_back(&message);
+  const auto distance = [&](const Call& message) {
+    const std::uint32_t other = static_cast<std::uint32_t>(message.root) + world;
+    const std::uint32_t self = static_cast<std::uint32_t>(rank_) + world;
+    return (message.kind == CallKind::send ? other - self + world : self - other + world) % world;
+  };
+  std::stable_sort(ordered.begin(), ordered.end(), [&](const Call* one, const Call* other) {
+    return distance(*one) < distance(*other);
+  });
+  std::vector<Chain> chains(std::size_t{2} * spread.classes);
+  for (const Call* message : ordered) {
+    device::Work work = device_work(*message, number, world_);
+    if (tag.value != 0) work.tag = tag.value;
+    const Plan plan = device_message_plan(*message, spread, device_->facts());
+    work.input_layout = plan.input;
+    work.output_layout = plan.output;
+    work.tiles = plan.tiles;
+    work.by_reference = true;
+    work.program = &program_for(*message, Algorithm::pairwise);
+    const std::size_t side = message->kind == CallKind::send ? 0 : 1;
+    chains[2 * (distance(*message) % spread.classes) + side].push_back(work);
+  }
+  std::erase_if(chains, [](const Chain& chain) { return chain.empty(); });
+  if (chains.empty()) return {};
+  return launch_chains(linked(chains), chains.size(), spread.channels, stream);
+}
+
+// Works and the programs they name travel in pinned memory.
+Result<void> Communicator::launch_chains(std::vector<device::Work> works, std::size_t chains,
+                                         std::uint32_t channels, gyreStream_t stream) {
+  std::vector<const Program*> programs;
+  for (const device::Work& work : works) {
+    if (std::find(programs.begin(), programs.end(), work.program) == programs.end()) {
+      programs.push_back(work.program);
+    }
+  }
+  const std::size_t works_bytes = works.size() * sizeof(device::Work);
+  GYRE_TRY_ASSIGN(std::byte* const memory,
+                  device_->staging(works_bytes + programs.size() * sizeof(Program)));
+  auto* const moved = reinterpret_cast<Program*>(memory + works_bytes);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    std::memcpy(static_cast<void*>(moved + i), programs[i], sizeof(Program));
+  }
+  for (device::Work& work : works) {
+    const auto at = std::find(programs.begin(), programs.end(), work.program);
+    work.program = moved + (at - programs.begin());
+  }
+  std::memcpy(memory, works.data(), works_bytes);
+  device::Launch launch;
+  launch.works = reinterpret_cast<const device::Work*>(memory);
+  launch.chains = static_cast<std::uint32_t>(chains);
+  launch.channels = channels;
+  GYRE_TRY(device_->launch(device::kCopyKernel, launch, stream));
+  return device_->staged(stream);
+}
+
+// Sends to itself are copies; each has its receive in the same group.
+Result<void> Communicator::enqueue_self_copies(std::span<const Call> calls, gyreStream_t stream) {
+  std::vector<const Call*> sends;
+  std::vector<const Call*> receives;
+  for (const Call& call : calls) {
+    if (call.root != rank_) continue;
+    if (call.kind == CallKind::send) sends.push_back(&call);
+    if (call.kind == CallKind::receive) receives.push_back(&call);
+  }
+  GYRE_TRY(check_messages_to_self(rank_, sends, receives));
+  for (std::size_t i = 0; i < sends.size(); ++i) {
+    const std::size_t bytes = sends[i]->count * size_of(sends[i]->type);
+    if (bytes == 0 || sends[i]->input == receives[i]->output) continue;
+    GYRE_TRY(device_->copy(receives[i]->output, sends[i]->input, bytes, stream));
+  }
+  return {};
+}
+
+// All-to-all-v is messages under the tag and the number of one collective.
+Result<void> Communicator::enqueue_all_to_all_v(const Call& call, gyreStream_t stream) {
+  std::vector<Call> messages = messages_of(call, rank_, world_);
+  GYRE_TRY(enqueue_self_copies(messages, stream));
+  std::erase_if(messages, [&](const Call& message) { return message.root == rank_; });
+  return enqueue_messages(messages, CallTag::of(call), collectives_, stream);
+}
+
+// What is sent in place is copied aside first.
+Result<void> Communicator::enqueue_all_to_all(const Call& call, gyreStream_t stream) {
+  Call one = call;
+  std::byte* aside = nullptr;
+  const std::uint64_t bytes = sent_elements(call, world_) * size_of(call.type);
+  if (call.input == call.output && call.input != nullptr && bytes != 0) {
+    GYRE_TRY_ASSIGN(aside, device_->temporary(bytes, stream));
+    GYRE_TRY(device_->copy(aside, call.input, bytes, stream));
+    one.input = aside;
+  }
+  GYRE_TRY(call.kind == CallKind::all_to_all_v ? enqueue_all_to_all_v(one, stream)
+                                               : enqueue_collective(one, stream));
+  return aside == nullptr ? Result<void>() : device_->release(aside, stream);
+}
+
+Result<void> Communicator::enqueue_all(std::span<const Call> calls, gyreStream_t stream) {
+  std::vector<Call> messages;
+  for (const Call& call : calls) {
+    if (is_message(call)) {
+      messages.push_back(call);
+      continue;
+    }
+    count_collective(call);
+    if (is_empty(call)) continue;
+    GYRE_TRY(is_all_to_all(call) ? enqueue_all_to_all(call, stream)
+                                 : enqueue_collective(call, stream));
+  }
+  if (messages.empty()) return {};
+  GYRE_TRY(enqueue_self_copies(messages, stream));
+  std::erase_if(messages, [&](const Call& message) { return message.root == rank_; });
+  return enqueue_messages(messages, CallTag{}, 0, stream);
+}
+
+Result<void> Communicator::enqueue(std::span<const Call> calls,
+                                   std::span<const gyreStream_t> streams) {
+  const Inside inside(running_);
+  if (state() == State::closed) {
+    return Error{Status::aborted, "the communicator was destroyed before this call could run"};
+  }
+  if (abort_.raised()) return abort_.reason();
+  return contained("enqueueing a call", [&]() -> Result<void> {
+    GYRE_TRY(device_->begin(streams));
+    const Result<void> enqueued = enqueue_all(calls, streams.front());
+    // Also after an error: what is on the stream already is ordered before what follows.
+    GYRE_TRY(device_->end(streams));
+    return enqueued;
+  });
+}
+
+}  // namespace gyre

@@ -1,0 +1,47 @@
+// Which schedule runs a call of device ranks, and how finely its buffers are cut.
+//
+// Ranks of one machine whose devices reach each other's memory have one good answer for each kind:
+// every rank reads from all others at once. What is left to choose is when a small message is worth
+// more copies and fewer steps, and how many blocks share the work.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/planner.hpp"
+
+namespace gyre {
+
+// What all device ranks of a communicator agreed on at init.
+struct DeviceFacts {
+  std::uint32_t channels = 1;    // that there are lanes for
+  std::uint64_t slot_bytes = 0;  // of a lane
+  bool one_process = false;      // every rank reads and writes every buffer of the others
+};
+
+struct DevicePlan {
+  Plan plan;
+  std::uint32_t channels = 1;  // at work, of each strand
+};
+
+// `call` is a planned kind, all_gather_v or reduce_scatter_v. Pure, the same on all ranks.
+Algorithm device_algorithm(const Call& call, const PlanFacts& facts);
+
+// `program`: build_program's for that algorithm.
+DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
+                       const DeviceFacts& device, Algorithm algorithm, const Program& program);
+
+// How the messages of a group are spread over blocks: those to ranks a distance d after the own
+// one, modulo the world, form class d % classes, sent by the blocks of one chain, one after the
+// other by distance, and those from ranks d before it another. Within a class the shortest distance
+// that is not done can always go on, whoever sends to whom: so no group waits for itself.
+struct MessageSpread {
+  std::uint32_t classes = 1;
+  std::uint32_t channels = 1;  // of each chain
+};
+MessageSpread message_spread(std::uint32_t world, const DeviceFacts& device);
+
+// How a message is cut.
+Plan device_message_plan(const Call& message, const MessageSpread& spread,
+                         const DeviceFacts& device);
+
+}  // namespace gyre
