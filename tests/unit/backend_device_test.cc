@@ -212,4 +212,12 @@ TEST(Loader, RefusesOtherVersionsKindsAndHoles) {
             gyre::Status::invalid_usage);
 }
 
+// Only the host runs programs without kernels.
+TEST(Loader, RefusesADeviceWithoutKernels) {
+  const auto table = gyre::load_plugin(FAKE_PLUGIN_NO_LAUNCH, gyreDeviceCuda);
+  EXPECT_EQ(table.status(), gyre::Status::invalid_usage);
+  EXPECT_NE(table.error().text.find("not a complete back-end"), std::string::npos)
+      << table.error().text;
+}
+
 }  // namespace

@@ -62,6 +62,34 @@ static gyreResult ipc_export(int o, void* p, gyreIpcHandle* h) {
 static gyreResult ipc_import(int o, const gyreIpcHandle* h, void** p) {
   return (void)o, (void)p, (void)h, gyreErrorUnsupported;
 }
+static gyreResult current(int* o) { return *o = 0, gyreSuccess; }
+static gyreResult identity(int o, unsigned char* id) { return memset(id, o, 16), gyreSuccess; }
+static gyreResult peer(int o, int other) { return (void)o, (void)other, gyreErrorUnsupported; }
+static gyreResult pointer_info(int o, const void* p, gyrePointerInfo* i) {
+  return (void)o, (void)p, (void)i, gyreErrorUnsupported;
+}
+static gyreResult alloc_async(int o, size_t bytes, void** p, gyreStream_t s) {
+  return (void)s, alloc(o, bytes, p);
+}
+static gyreResult free_async(int o, void* p, gyreStream_t s) { return (void)s, free_it(o, p); }
+static gyreResult host_register(int o, void* p, size_t bytes, void** device_p) {
+  return (void)o, (void)bytes, *device_p = p, gyreSuccess;
+}
+static gyreResult capture(int o, gyreStream_t s, uint64_t* number) {
+  return (void)o, (void)s, *number = 0, gyreSuccess;
+}
+static gyreResult load_kernels(int o) { return (void)o, gyreSuccess; }
+static gyreResult resident(int o, uint32_t kernel, uint32_t threads, uint32_t* blocks) {
+  return (void)o, (void)kernel, (void)threads, *blocks = 1, gyreSuccess;
+}
+#ifdef FAKE_NO_LAUNCH
+#define FAKE_LAUNCH 0
+#else
+static gyreResult launch(int o, const gyreLaunch* l, gyreStream_t s) {
+  return (void)o, (void)l, (void)s, gyreErrorUnsupported;
+}
+#define FAKE_LAUNCH launch
+#endif
 
 __attribute__((visibility("default"))) const gyreBackend* gyreBackendTable(uint32_t version) {
   static const gyreBackend table = {sizeof(gyreBackend),
@@ -98,7 +126,19 @@ __attribute__((visibility("default"))) const gyreBackend* gyreBackendTable(uint3
 #else
                                     free_it,
 #endif
-                                    0};
+                                    current,
+                                    identity,
+                                    peer,
+                                    pointer_info,
+                                    alloc_async,
+                                    free_async,
+                                    host_register,
+                                    free_it,
+                                    event_create,
+                                    capture,
+                                    load_kernels,
+                                    resident,
+                                    FAKE_LAUNCH};
   (void)version;
   return &table;
 }
