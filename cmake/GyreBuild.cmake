@@ -24,10 +24,11 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
 endif()
 
+# For C and C++; GyreDevices.cmake has the flags of device sources.
 add_library(gyre_flags INTERFACE)
-target_compile_options(gyre_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
-  -Wno-error=deprecated-declarations -Werror)
+target_compile_options(gyre_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wshadow
+  -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-error=deprecated-declarations -Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 12 reports these inside libstdc++ and fmt at -O2, never in our own code.
   target_compile_options(gyre_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict
