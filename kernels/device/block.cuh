@@ -26,9 +26,9 @@ struct Block {
   // Of the step at work, by its place in the step's receive or send range.
   const std::byte* messages[kMostPeers];  // where a received value begins
   std::byte* offered[kMostPeers];         // where a sender offers to have the result, or null
-  std::byte* slots[kMostPeers];           // where a value that is sent begins, or null: by reference
-  std::uint64_t bytes;                    // of the step's value
-  std::uint64_t done;                     // of them, the chunks before the one at work
+  std::byte* slots[kMostPeers];  // where a value that is sent begins, or null: by reference
+  std::uint64_t bytes;           // of the step's value
+  std::uint64_t done;            // of them, the chunks before the one at work
 
   LanePair kept_lanes[kKeptPeers];
   Ends kept_ends[kKeptPeers];
@@ -47,8 +47,8 @@ struct Block {
 __device__ inline std::uint32_t nth_peer(PeerRange range, std::uint32_t self, std::uint32_t world,
                                          std::uint32_t i) {
   if (range.stride == 1) {
-    const std::uint32_t distance = self >= range.first ? self - range.first
-                                                       : self + world - range.first;
+    const std::uint32_t distance =
+        self >= range.first ? self - range.first : self + world - range.first;
     const std::uint32_t at = range.first + i + (distance < range.count && i >= distance ? 1 : 0);
     return at < world ? at : at - world;
   }

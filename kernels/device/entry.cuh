@@ -16,4 +16,10 @@ __global__ void __launch_bounds__(kThreads, 2) interpret(const GYRE_CONSTANT Lau
   });
 }
 
+// Instantiated, and its kernel with it, in the one file that has the type.
+template <DataType type>
+const void* typed_kernel() {
+  return reinterpret_cast<const void*>(&interpret<type>);
+}
+
 }  // namespace gyre::device

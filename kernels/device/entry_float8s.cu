@@ -2,7 +2,7 @@
 
 namespace gyre::device {
 
-template __global__ void interpret<DataType::float8e4m3>(const GYRE_CONSTANT Launch launch);
-template __global__ void interpret<DataType::float8e5m2>(const GYRE_CONSTANT Launch launch);
+template const void* typed_kernel<DataType::float8e4m3>();
+template const void* typed_kernel<DataType::float8e5m2>();
 
 }  // namespace gyre::device

@@ -2,7 +2,7 @@
 
 namespace gyre::device {
 
-template __global__ void interpret<DataType::float32>(const GYRE_CONSTANT Launch launch);
-template __global__ void interpret<DataType::float64>(const GYRE_CONSTANT Launch launch);
+template const void* typed_kernel<DataType::float32>();
+template const void* typed_kernel<DataType::float64>();
 
 }  // namespace gyre::device

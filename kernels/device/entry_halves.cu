@@ -2,7 +2,7 @@
 
 namespace gyre::device {
 
-template __global__ void interpret<DataType::float16>(const GYRE_CONSTANT Launch launch);
-template __global__ void interpret<DataType::bfloat16>(const GYRE_CONSTANT Launch launch);
+template const void* typed_kernel<DataType::float16>();
+template const void* typed_kernel<DataType::bfloat16>();
 
 }  // namespace gyre::device

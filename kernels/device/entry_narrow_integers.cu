@@ -2,9 +2,9 @@
 
 namespace gyre::device {
 
-template __global__ void interpret<DataType::int8>(const GYRE_CONSTANT Launch launch);
-template __global__ void interpret<DataType::uint8>(const GYRE_CONSTANT Launch launch);
-template __global__ void interpret<DataType::int32>(const GYRE_CONSTANT Launch launch);
-template __global__ void interpret<DataType::uint32>(const GYRE_CONSTANT Launch launch);
+template const void* typed_kernel<DataType::int8>();
+template const void* typed_kernel<DataType::uint8>();
+template const void* typed_kernel<DataType::int32>();
+template const void* typed_kernel<DataType::uint32>();
 
 }  // namespace gyre::device

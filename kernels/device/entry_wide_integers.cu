@@ -2,7 +2,7 @@
 
 namespace gyre::device {
 
-template __global__ void interpret<DataType::int64>(const GYRE_CONSTANT Launch launch);
-template __global__ void interpret<DataType::uint64>(const GYRE_CONSTANT Launch launch);
+template const void* typed_kernel<DataType::int64>();
+template const void* typed_kernel<DataType::uint64>();
 
 }  // namespace gyre::device

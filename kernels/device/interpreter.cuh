@@ -52,9 +52,8 @@ __device__ inline void read_scalar(Block& block) {
 // The first thread: the cursor over this channel's tiles.
 __device__ inline void rewind(Block& block, std::uint32_t channels) {
   const Work& work = block.work;
-  const std::uint64_t tiles = work.tiles > block.channel
-                                  ? (work.tiles - block.channel + channels - 1) / channels
-                                  : 0;
+  const std::uint64_t tiles =
+      work.tiles > block.channel ? (work.tiles - block.channel + channels - 1) / channels : 0;
   block.cursor = Cursor(block.program, work.strand, tiles);
 }
 
@@ -72,9 +71,10 @@ __device__ inline void give_token(const Block& block) {
   store_release_device(&tokens.given[block.work.strand], next);
 }
 
-// The first warp: waits until the step can be done, and aims the task at its first chunk.
-__device__ inline void prepare(Block& block, std::uint32_t channels, std::uint32_t* senders,
-                               std::uint32_t* receivers) {
+// The first warp: waits until the step can be done, and aims the task at its first chunk. Not part
+// of its caller, whose registers are the element loop's.
+__device__ __noinline__ void prepare(Block& block, std::uint32_t channels, std::uint32_t* senders,
+                                     std::uint32_t* receivers) {
   const std::uint32_t lane = threadIdx.x;
   if (lane == 0) {
     block.step = block.cursor.current();
@@ -132,7 +132,7 @@ __device__ void run_strand(Block& block, std::uint32_t channels, Move move) {
 }
 
 // Until no peer reads this rank's buffers any more; then the ends are put back. All threads.
-__device__ inline void leave(Block& block) {
+__device__ __noinline__ void leave(Block& block) {
   const Rank& rank = block.rank;
   if (block.stop || !block.keeps()) return;
   for (std::uint32_t peer = threadIdx.x; peer < rank.world; peer += blockDim.x) {

@@ -173,9 +173,10 @@ __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t
     header.location = reinterpret_cast<std::uint64_t>(stays);
     SlotHeader::Reference reference{};
     if (step.offer != kNoChunk) {
-      const Extent at = block.work.output_layout.extent(tile, static_cast<std::uint64_t>(step.offer));
-      reference.place_location = reinterpret_cast<std::uint64_t>(
-          block.work.output + at.offset * block.work.element_bytes);
+      const Extent at =
+          block.work.output_layout.extent(tile, static_cast<std::uint64_t>(step.offer));
+      reference.place_location =
+          reinterpret_cast<std::uint64_t>(block.work.output + at.offset * block.work.element_bytes);
     }
     header.reference = reference;
     if (block.keeps()) block.referred[peer] = position + 1;
@@ -187,8 +188,8 @@ __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t
 }
 
 // Points the task at the step's i-th chunk. One thread.
-__device__ inline void aim(Block& block, std::uint32_t i, std::uint32_t senders,
-                           std::uint32_t receivers, std::uint64_t tile) {
+__device__ __noinline__ void aim(Block& block, std::uint32_t i, std::uint32_t senders,
+                                 std::uint32_t receivers, std::uint64_t tile) {
   FoldTask& task = block.task;
   const ResolvedStep& step = block.step;
   task.target_count = 0;
@@ -218,8 +219,8 @@ __device__ inline void aim(Block& block, std::uint32_t i, std::uint32_t senders,
 
 // Publishes to the step's receivers what all threads have written (a barrier lies between), and
 // gives the senders their slots back.
-__device__ inline void publish(Block& block, std::uint32_t lane_of_warp, std::uint32_t senders,
-                               std::uint32_t receivers) {
+__device__ __noinline__ void publish(Block& block, std::uint32_t lane_of_warp,
+                                     std::uint32_t senders, std::uint32_t receivers) {
   const Rank& rank = block.rank;
   for (std::uint32_t i = lane_of_warp; i < receivers; i += kWarp) {
     const std::uint32_t peer = nth_peer(block.step.send, rank.rank, rank.world, i);

@@ -66,15 +66,13 @@ __device__ inline std::uint32_t slot_index(const LaneView& view, std::uint64_t p
 __device__ inline bool wait_message(const Block& block, std::uint32_t peer, const LaneView& lane,
                                     std::uint64_t position) {
   const std::uint64_t* sequence = sequence_of(lane.headers[slot_index(lane, position)]);
-  return wait_for(block, peer,
-                  [&] { return load_acquire_system(sequence) == position + 1; });
+  return wait_for(block, peer, [&] { return load_acquire_system(sequence) == position + 1; });
 }
 
 __device__ inline bool wait_credit(const Block& block, std::uint32_t peer, const LaneView& lane,
                                    std::uint64_t position) {
   const std::uint64_t* head = head_of(lane.credit);
-  return wait_for(block, peer,
-                  [&] { return position < load_acquire_system(head) + lane.slots; });
+  return wait_for(block, peer, [&] { return position < load_acquire_system(head) + lane.slots; });
 }
 
 // Until the peer has taken everything below `position`.

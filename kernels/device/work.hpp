@@ -80,7 +80,7 @@ struct Rank {
       nullptr;  // [peer]: whether it reads and writes this rank's addresses
   Mailbox* mailbox = nullptr;
   std::uint32_t* reporting = nullptr;  // device memory: not 0 once a block writes the report
-  std::uint64_t timeout_ns = 0;  // of one wait; 0: none
+  std::uint64_t timeout_ns = 0;        // of one wait; 0: none
 };
 
 // One strand of one program on one call's buffers.
