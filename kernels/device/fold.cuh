@@ -170,9 +170,10 @@ struct PacksAtOnce {
   static constexpr int kOfTwo = kFew ? 2 : 4;
 };
 
+// A function of its own for each operation: in one, the registers of all of them would add up.
 template <class Form, class Operation>
-__device__ __forceinline__ void fold_with(const FoldTask& task, const Split& parts,
-                                          const Operation& operation) {
+__device__ __noinline__ void fold_with(const FoldTask& task, const Split& parts,
+                                       const Operation& operation) {
   using Packs = PacksAtOnce<Form, Operation>;
   const std::uint64_t lone = parts.lone_element(sizeof(typename Form::Code));
   if (lone < parts.bytes) fold_element<Form>(task, operation, lone);

@@ -110,14 +110,15 @@ __device__ void run_strand(Block& block, std::uint32_t channels, Move move) {
     if (leads && !block.cursor.done()) prepare(block, channels, &senders, &receivers);
     __syncthreads();
     if (block.stop || block.cursor.done()) return;
-    move(block.task);
-    for (std::uint32_t chunk = 1; chunk < block.step.chunks; ++chunk) {
-      __syncthreads();
-      if (threadIdx.x == 0) {
-        block.done += block.task.elements * block.task.element_bytes;
-        aim(block, chunk, senders, receivers, tile_of(block, channels));
+    for (std::uint32_t chunk = 0; chunk < block.step.chunks; ++chunk) {
+      if (chunk != 0) {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+          block.done += block.task.elements * block.task.element_bytes;
+          aim(block, chunk, senders, receivers, tile_of(block, channels));
+        }
+        __syncthreads();
       }
-      __syncthreads();
       move(block.task);
     }
     __syncthreads();

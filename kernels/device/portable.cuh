@@ -15,6 +15,13 @@
 #define GYRE_ON_HIP 0
 #endif
 
+// A kernel's argument that stays in constant memory, also where its address is taken.
+#if GYRE_ON_HIP
+#define GYRE_CONSTANT
+#else
+#define GYRE_CONSTANT __grid_constant__
+#endif
+
 namespace gyre::device {
 
 // Tells the compiler that `pointer` is not to shared or thread-private memory, which it otherwise
