@@ -11,7 +11,7 @@
 namespace gyre::device {
 
 inline constexpr std::uint32_t kPackBytes = 16;
-// Neighbouring threads take neighbouring packs, so a thread's next pack is this far away.
+// Neighbouring threads take neighbouring packs: one round of a block.
 inline constexpr std::uint32_t kStride = kThreads * kPackBytes;
 
 struct Pack {
@@ -79,23 +79,25 @@ __device__ __forceinline__ void store_pack(std::byte* to, const Pack& pack) {
   }
 }
 
-// The packs that one thread works on at the same time: those of kPacks, kStride apart, that begin
+// The packs that one thread works on at the same time: those of kPacks, `stride` apart, that begin
 // before `end`. Without a variant for rounds in which all of them do there is half the code, and
 // the comparisons hide behind the loads.
 template <int kPacks>
 struct Window {
   std::uint64_t at;  // all offsets are in bytes
   std::uint64_t end;
+  std::uint64_t stride;
 
-  __device__ __forceinline__ bool holds(int pack) const {
-    return at + static_cast<std::uint64_t>(pack) * kStride < end;
+  __device__ __forceinline__ std::uint64_t offset(int pack) const {
+    return at + static_cast<std::uint64_t>(pack) * stride;
   }
+  __device__ __forceinline__ bool holds(int pack) const { return offset(pack) < end; }
 
   template <class Piece>
   __device__ __forceinline__ void load_as(const std::byte* from, Pack (&packs)[kPacks]) const {
 #pragma unroll
     for (int i = 0; i < kPacks; ++i) {
-      if (holds(i)) packs[i] = load_pack<Piece>(from + at + i * kStride);
+      if (holds(i)) packs[i] = load_pack<Piece>(from + offset(i));
     }
   }
 
@@ -103,7 +105,7 @@ struct Window {
   __device__ __forceinline__ void store_as(std::byte* to, const Pack (&packs)[kPacks]) const {
 #pragma unroll
     for (int i = 0; i < kPacks; ++i) {
-      if (holds(i)) store_pack<Piece>(to + at + i * kStride, packs[i]);
+      if (holds(i)) store_pack<Piece>(to + offset(i), packs[i]);
     }
   }
 
@@ -166,6 +168,14 @@ __device__ __forceinline__ void store_element(std::byte* to, Code code) {
   }
 }
 
+// Where a thread's packs of a task begin, after `head` bytes, and how far apart they are.
+__device__ __forceinline__ std::uint64_t first_pack(const FoldTask& task, std::uint64_t head) {
+  return head + std::uint64_t{task.stripe} * kStride + threadIdx.x * kPackBytes;
+}
+__device__ __forceinline__ std::uint64_t pack_stride(const FoldTask& task) {
+  return std::uint64_t{task.stripes} * kStride;
+}
+
 // A task's bytes: whole packs, and at both ends the elements that fill none.
 struct Split {
   std::uint64_t head = 0;  // before the first pack
@@ -180,7 +190,9 @@ struct Split {
   // The element of `element_bytes` outside the packs that this thread takes; bytes: none. There
   // are fewer than 32. The last threads take them, which have less to do in a round of packs that
   // is not full.
-  __device__ __forceinline__ std::uint64_t lone_element(std::uint32_t element_bytes) const {
+  __device__ __forceinline__ std::uint64_t lone_element(const FoldTask& task,
+                                                        std::uint32_t element_bytes) const {
+    if (task.stripe != 0) return bytes;
     const std::uint64_t at = (kThreads - 1 - threadIdx.x) * element_bytes;
     if (at >= bytes - packs * kPackBytes) return bytes;
     return at < head ? at : at + packs * kPackBytes;

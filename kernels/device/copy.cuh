@@ -15,8 +15,8 @@ __device__ __forceinline__ void copy_packs(const FoldTask& task, std::uint64_t a
                                            std::uint64_t end) {
   const std::byte* source = task.sources[0];
 #pragma unroll 1
-  for (; at < end; at += kPacks * kStride) {
-    const Window<kPacks> window{at, end};
+  for (const std::uint64_t stride = pack_stride(task); at < end; at += kPacks * stride) {
+    const Window<kPacks> window{at, end, stride};
     Pack packs[kPacks];
     window.template load<kAligned>(source, packs);
 #pragma unroll 1
@@ -37,7 +37,7 @@ __device__ __forceinline__ void copy_block(const FoldTask& task) {
   if (others == 0) return;
 
   const Split parts = split(task, task.elements * task.element_bytes, 1);
-  const std::uint64_t lone = parts.lone_element(1);
+  const std::uint64_t lone = parts.lone_element(task, 1);
   if (lone < parts.bytes) {
     const auto byte = load_element<std::uint8_t>(source + lone);
 #pragma unroll 1
@@ -45,7 +45,7 @@ __device__ __forceinline__ void copy_block(const FoldTask& task) {
       if (task.targets[i] != source) store_element<std::uint8_t>(task.targets[i] + lone, byte);
     }
   }
-  const std::uint64_t at = parts.head + threadIdx.x * kPackBytes;
+  const std::uint64_t at = first_pack(task, parts.head);
   if (parts.aligned) {
     copy_packs<8, true>(task, at, parts.end_of_packs());
   } else {

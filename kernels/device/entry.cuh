@@ -1,6 +1,7 @@
-// The kernels: one per element type, and one that moves bytes.
+// The kernels of one element type.
 #pragma once
 
+#include "kernels/device/exchange.cuh"
 #include "kernels/device/interpreter.cuh"
 
 namespace gyre::device {
@@ -20,10 +21,19 @@ __global__ void __launch_bounds__(kThreads, 2) interpret(const GYRE_CONSTANT Lau
   run_chain(launch, [](const FoldTask& task) { move_elements<type>(task); });
 }
 
-// Instantiated, and its kernel with it, in the one file that has the type.
 template <DataType type>
-const void* typed_kernel() {
+__global__ void __launch_bounds__(kThreads, 2) exchange(const GYRE_CONSTANT Launch launch) {
+  run_exchange<type>(launch);
+}
+
+// Instantiated, and the kernels with them, in the one file that has the type.
+template <DataType type>
+const void* typed_interpreter() {
   return reinterpret_cast<const void*>(&interpret<type>);
+}
+template <DataType type>
+const void* typed_exchange() {
+  return reinterpret_cast<const void*>(&exchange<type>);
 }
 
 }  // namespace gyre::device

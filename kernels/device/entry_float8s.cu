@@ -2,7 +2,9 @@
 
 namespace gyre::device {
 
-template const void* typed_kernel<DataType::float8e4m3>();
-template const void* typed_kernel<DataType::float8e5m2>();
+template const void* typed_interpreter<DataType::float8e4m3>();
+template const void* typed_exchange<DataType::float8e4m3>();
+template const void* typed_interpreter<DataType::float8e5m2>();
+template const void* typed_exchange<DataType::float8e5m2>();
 
 }  // namespace gyre::device

@@ -56,33 +56,30 @@ class Round {
 
   __device__ __forceinline__ Round(const FoldTask& task, const Operation& operation,
                                    std::uint64_t at, std::uint64_t end)
-      : task_(task), operation_(operation), window_{at, end} {}
+      : task_(task), operation_(operation), window_{at, end, pack_stride(task)} {}
 
-  // The accumulators stay in registers while the sources pass by, and the next source's packs are
-  // on their way meanwhile.
-  template <bool kAligned>
+  // The accumulators stay in registers while the sources pass by, kTogether of which are on their
+  // way at the same time.
+  template <bool kAligned, int kTogether>
   __device__ __forceinline__ void fold_any() const {
     const std::uint32_t sources = task_.source_count;
-    Pack loaded[kPacks];
-    Pack next[kPacks];
+    Pack loaded[kTogether][kPacks];
     Acc acc[kPacks][kElements];
-    window_.template load<kAligned>(task_.sources[0], loaded);
 #pragma unroll 1
-    for (std::uint32_t source = 0; source < sources; ++source) {
-      const std::uint32_t following = source + 1;
-      if (following < sources) window_.template load<kAligned>(task_.sources[following], next);
-      if (source == 0) {
-        each([&](int pack, int i) { acc[pack][i] = operand(loaded[pack], i, 0); });
-      } else {
-        each([&](int pack, int i) {
-          acc[pack][i] = operation_.combine(acc[pack][i], operand(loaded[pack], i, source));
-        });
+    for (std::uint32_t first = 0; first < sources; first += kTogether) {
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        if (first + i < sources)
+          window_.template load<kAligned>(task_.sources[first + i], loaded[i]);
       }
-      for (int pack = 0; pack < kPacks; ++pack) loaded[pack] = next[pack];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        if (first + i < sources) take_in(loaded[i], first + i, acc);
+      }
     }
     bool fine = true;
-    for (int pack = 0; pack < kPacks; ++pack) loaded[pack] = result(acc[pack], fine);
-    finish<kAligned>(loaded, fine);
+    for (int pack = 0; pack < kPacks; ++pack) loaded[0][pack] = result(acc[pack], fine);
+    finish<kAligned>(loaded[0], fine);
   }
 
   // Exactly two sources, the commonest case: all packs of both are on their way at once, and only
@@ -115,6 +112,17 @@ class Round {
     }
   }
 
+  __device__ __forceinline__ void take_in(const Pack (&packs)[kPacks], std::uint32_t source,
+                                          Acc (&acc)[kPacks][kElements]) const {
+    if (source == 0) {
+      each([&](int pack, int i) { acc[pack][i] = operand(packs[pack], i, 0); });
+    } else {
+      each([&](int pack, int i) {
+        acc[pack][i] = operation_.combine(acc[pack][i], operand(packs[pack], i, source));
+      });
+    }
+  }
+
   __device__ __forceinline__ Acc operand(const Pack& pack, int i, std::uint32_t source) const {
     return operation_.enter(Form::widen(element_of<Code>(pack, i)), source);
   }
@@ -140,8 +148,7 @@ class Round {
       for (int i = 0; i < kPacks * kElements; ++i) {
         const int pack = i / kElements;
         if (!window_.holds(pack)) return;
-        fold_element<Form>(task_, operation_,
-                           window_.at + pack * kStride + i % kElements * sizeof(Code));
+        fold_element<Form>(task_, operation_, window_.offset(pack) + i % kElements * sizeof(Code));
       }
       return;
     }
@@ -166,34 +173,38 @@ struct PacksAtOnce {
   static constexpr int kRegisters = kPackBytes / sizeof(typename Form::Code) * sizeof(Acc) / 4;
   static constexpr bool kDivides = std::is_same_v<Operation, Average<Acc>>;
   static constexpr bool kFew = kDivides || kRegisters > 8;
-  static constexpr int kOfMany = kFew ? 1 : 2;
   static constexpr int kOfTwo = kFew ? 2 : 4;
+  static constexpr int kTogether = kRegisters > 4 || kDivides ? 4 : 8;  // of more: a pack of each
 };
 
-// A function of its own for each operation: in one, the registers of all of them would add up.
+// A function of its own for each operation: in one, the registers of all of them would add up. What
+// it takes by value stays in registers across the call.
 template <class Form, class Operation>
-__device__ __noinline__ void fold_with(const FoldTask& task, const Split& parts,
-                                       const Operation& operation) {
+__device__ __noinline__ void fold_with(const FoldTask& in_shared_memory, Split parts,
+                                       Operation operation) {
+  const FoldTask& task = *shared(&in_shared_memory);
   using Packs = PacksAtOnce<Form, Operation>;
-  const std::uint64_t lone = parts.lone_element(sizeof(typename Form::Code));
+  const std::uint64_t lone = parts.lone_element(task, sizeof(typename Form::Code));
   if (lone < parts.bytes) fold_element<Form>(task, operation, lone);
 
   const std::uint64_t end = parts.end_of_packs();
-  std::uint64_t at = parts.head + threadIdx.x * kPackBytes;
+  const std::uint64_t stride = pack_stride(task);
+  std::uint64_t at = first_pack(task, parts.head);
   if (!parts.aligned) {
 #pragma unroll 1
-    for (; at < end; at += kStride) {
-      Round<Form, Operation, 1>(task, operation, at, end).template fold_any<false>();
+    for (; at < end; at += stride) {
+      Round<Form, Operation, 1>(task, operation, at, end).template fold_any<false, 1>();
     }
   } else if (task.source_count == 2) {
 #pragma unroll 1
-    for (; at < end; at += Packs::kOfTwo * kStride) {
+    for (; at < end; at += Packs::kOfTwo * stride) {
       Round<Form, Operation, Packs::kOfTwo>(task, operation, at, end).fold_two();
     }
   } else {
 #pragma unroll 1
-    for (; at < end; at += Packs::kOfMany * kStride) {
-      Round<Form, Operation, Packs::kOfMany>(task, operation, at, end).template fold_any<true>();
+    for (; at < end; at += stride) {
+      Round<Form, Operation, 1>(task, operation, at, end)
+          .template fold_any<true, Packs::kTogether>();
     }
   }
 }

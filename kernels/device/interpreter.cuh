@@ -52,8 +52,10 @@ __device__ inline void read_scalar(Block& block) {
 // The first thread: the cursor over this channel's tiles.
 __device__ inline void rewind(Block& block, std::uint32_t channels) {
   const Work& work = block.work;
-  const std::uint64_t tiles =
-      work.tiles > block.channel ? (work.tiles - block.channel + channels - 1) / channels : 0;
+  block.task.stripe = work.striped ? block.channel : 0;
+  block.task.stripes = work.striped ? channels : 1;
+  const std::uint64_t after = work.tiles > block.channel ? work.tiles - block.channel : 0;
+  const std::uint64_t tiles = work.striped ? work.tiles : (after + channels - 1) / channels;
   block.cursor = Cursor(block.program, work.strand, tiles);
 }
 
@@ -73,8 +75,8 @@ __device__ inline void give_token(const Block& block) {
 
 // The first warp: waits until the step can be done, and aims the task at its first chunk. Not part
 // of its caller, whose registers are the element loop's.
-__device__ __noinline__ void prepare(Block& block, std::uint32_t channels, std::uint32_t* senders,
-                                     std::uint32_t* receivers) {
+static __device__ __noinline__ void prepare(Block& block, std::uint32_t channels,
+                                            std::uint32_t* senders, std::uint32_t* receivers) {
   const std::uint32_t lane = threadIdx.x;
   if (lane == 0) {
     block.step = block.cursor.current();
@@ -133,15 +135,20 @@ __device__ void run_strand(Block& block, std::uint32_t channels, Move move) {
 }
 
 // Until no peer reads this rank's buffers any more; then the ends are put back. All threads.
-__device__ __noinline__ void leave(Block& block) {
+static __device__ __noinline__ void leave(Block& block) {
   const Rank& rank = block.rank;
   if (block.stop || !block.keeps()) return;
   for (std::uint32_t peer = threadIdx.x; peer < rank.world; peer += blockDim.x) {
     if (block.referred[peer] == 0) continue;
     (void)wait_taken(block, peer, block.kept_lanes[peer].send, block.referred[peer]);
   }
-  __syncthreads();
-  copy_words(rank.ends + block.channel * rank.world, block.kept_ends, rank.world * sizeof(Ends));
+  // Only what this block moved on: another chain's may be at the other end of a pair.
+  Ends* ends = rank.ends + block.channel * rank.world;
+  for (std::uint32_t peer = threadIdx.x; peer < rank.world; peer += blockDim.x) {
+    const Ends& reached = block.kept_ends[peer];
+    if (ends[peer].sent < reached.sent) ends[peer].sent = reached.sent;
+    if (ends[peer].received < reached.received) ends[peer].received = reached.received;
+  }
 }
 
 template <class Move>

@@ -34,6 +34,15 @@ __device__ __forceinline__ T* global(T* pointer) {
   return pointer;
 }
 
+// Likewise for what lies in shared memory, where a function that is not inlined cannot see it.
+template <class T>
+__device__ __forceinline__ T* shared(T* pointer) {
+#if !GYRE_ON_HIP
+  __builtin_assume(__isShared(pointer));
+#endif
+  return pointer;
+}
+
 // Accesses that other processors (system) or other blocks of this one (device) make at the same
 // time. An acquire is the moment from which on what was written before the matching release is
 // seen; relaxed accesses order nothing.
@@ -78,6 +87,20 @@ __device__ __forceinline__ std::uint64_t nanoseconds() {
 
 // What a loop that waits does between two looks, so that it does not starve the memory system.
 __device__ __forceinline__ void pause_briefly() { __builtin_amdgcn_s_sleep(1); }
+
+// A line is two pairs of a word and its flag, each of which arrives whole.
+__device__ __forceinline__ uint4 load_line(const uint4* from) {
+  const auto* halves = reinterpret_cast<const std::uint64_t*>(from);
+  const std::uint64_t low = load_relaxed_system(halves);
+  const std::uint64_t high = load_relaxed_system(halves + 1);
+  return make_uint4(static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+                    static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32));
+}
+__device__ __forceinline__ void store_line(uint4* to, uint4 line) {
+  auto* halves = reinterpret_cast<std::uint64_t*>(to);
+  store_relaxed_system(halves, std::uint64_t{line.y} << 32 | line.x);
+  store_relaxed_system(halves + 1, std::uint64_t{line.w} << 32 | line.z);
+}
 
 #else
 
@@ -124,6 +147,21 @@ __device__ __forceinline__ std::uint32_t exchange_system(std::uint32_t* at, std:
 }
 // Both an acquire and a release, for the relaxed accesses before and after it.
 __device__ __forceinline__ void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+// A line is two pairs of a word and its flag, each of which arrives whole.
+__device__ __forceinline__ uint4 load_line(const uint4* from) {
+  uint4 line;
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(line.x), "=r"(line.y), "=r"(line.z), "=r"(line.w)
+               : "l"(from)
+               : "memory");
+  return line;
+}
+__device__ __forceinline__ void store_line(uint4* to, uint4 line) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.x),
+               "r"(line.y), "r"(line.z), "r"(line.w)
+               : "memory");
+}
 
 // A clock that stands still for nobody, in nanoseconds from an arbitrary moment.
 __device__ __forceinline__ std::uint64_t nanoseconds() {

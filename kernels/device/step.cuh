@@ -27,6 +27,7 @@ __device__ inline std::byte* memory_of(const Block& block, Side side) {
 
 // The tile of the call that this channel's `tile` is.
 __device__ inline std::uint64_t tile_of(const Block& block, std::uint32_t channels) {
+  if (block.work.striped) return block.step.tile;
   return block.step.tile * channels + block.channel;
 }
 
@@ -188,8 +189,8 @@ __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t
 }
 
 // Points the task at the step's i-th chunk. One thread.
-__device__ __noinline__ void aim(Block& block, std::uint32_t i, std::uint32_t senders,
-                                 std::uint32_t receivers, std::uint64_t tile) {
+static __device__ __noinline__ void aim(Block& block, std::uint32_t i, std::uint32_t senders,
+                                        std::uint32_t receivers, std::uint64_t tile) {
   FoldTask& task = block.task;
   const ResolvedStep& step = block.step;
   task.target_count = 0;
@@ -219,8 +220,8 @@ __device__ __noinline__ void aim(Block& block, std::uint32_t i, std::uint32_t se
 
 // Publishes to the step's receivers what all threads have written (a barrier lies between), and
 // gives the senders their slots back.
-__device__ __noinline__ void publish(Block& block, std::uint32_t lane_of_warp,
-                                     std::uint32_t senders, std::uint32_t receivers) {
+static __device__ __noinline__ void publish(Block& block, std::uint32_t lane_of_warp,
+                                            std::uint32_t senders, std::uint32_t receivers) {
   const Rank& rank = block.rank;
   for (std::uint32_t i = lane_of_warp; i < receivers; i += kWarp) {
     const std::uint32_t peer = nth_peer(block.step.send, rank.rank, rank.world, i);

@@ -10,37 +10,70 @@ namespace gyre::device {
 // The flag lies in host memory, a microsecond away, so it is looked at now and then.
 inline constexpr std::uint32_t kSpinsPerLook = 1024;
 
+// What a kernel is about, and what a peer's message turned out to be, for a report.
+struct Matter {
+  std::uint64_t stamp;
+  std::uint32_t tag;
+  std::uint64_t bytes;
+};
+
 // Tells the host of the first fault of this communicator's kernels, and stops the others.
-__device__ inline void report(const Block& block, Fault fault, std::uint32_t peer,
-                              const SlotHeader* header) {
-  Mailbox& mailbox = *block.rank.mailbox;
-  if (exchange_system(block.rank.reporting, 1U) == 0) {
+__device__ inline void report(const Rank& rank, Fault fault, std::uint32_t peer, const Matter& own,
+                              const Matter& theirs) {
+  Mailbox& mailbox = *rank.mailbox;
+  if (exchange_system(rank.reporting, 1U) == 0) {
     mailbox.peer = peer;
-    mailbox.own_stamp = block.work.stamp;
-    mailbox.own_tag = block.work.tag;
-    mailbox.own_bytes = block.bytes;
-    mailbox.peer_stamp = header != nullptr ? header->count : 0;
-    mailbox.peer_tag = header != nullptr ? header->call : 0;
-    mailbox.peer_bytes = header != nullptr ? header->bytes : 0;
+    mailbox.own_stamp = own.stamp;
+    mailbox.own_tag = own.tag;
+    mailbox.own_bytes = own.bytes;
+    mailbox.peer_stamp = theirs.stamp;
+    mailbox.peer_tag = theirs.tag;
+    mailbox.peer_bytes = theirs.bytes;
     fence_system();
     store_relaxed_system(&mailbox.fault, static_cast<std::uint32_t>(fault));
   }
   store_relaxed_system(&mailbox.abort, 1U);
 }
 
+__device__ inline void report(const Block& block, Fault fault, std::uint32_t peer,
+                              const SlotHeader* header) {
+  const Matter own{block.work.stamp, block.work.tag, block.bytes};
+  const Matter theirs =
+      header != nullptr ? Matter{header->count, header->call, header->bytes} : Matter{};
+  report(block.rank, fault, peer, own, theirs);
+}
+
+// How long a wait has lasted, and whether it must end.
+class Patience {
+ public:
+  __device__ explicit Patience(const Rank& rank) : rank_(rank) {}
+
+  // After another look in vain: whether to look again. `late` tells of the deadline.
+  template <class Late>
+  __device__ bool lasts(Late late) {
+    if (++spins_ % kSpinsPerLook != 0) return true;
+    if (load_relaxed_system(&rank_.mailbox->abort) != 0) return false;
+    if (rank_.timeout_ns == 0) return true;
+    const std::uint64_t now = nanoseconds();
+    if (since_ == 0) since_ = now;
+    if (now - since_ < rank_.timeout_ns) return true;
+    late();
+    return false;
+  }
+
+ private:
+  const Rank& rank_;
+  std::uint32_t spins_ = 0;
+  std::uint64_t since_ = 0;
+};
+
 // Whether `ready` came true.
 template <class Ready>
 __device__ bool wait_for(const Block& block, std::uint32_t peer, Ready ready) {
-  std::uint64_t since = 0;
-  for (std::uint32_t spins = 1; !ready(); ++spins) {
-    if (spins % kSpinsPerLook != 0) continue;
-    if (load_relaxed_system(&block.rank.mailbox->abort) != 0) return false;
-    if (block.rank.timeout_ns == 0) continue;
-    const std::uint64_t now = nanoseconds();
-    if (since == 0) since = now;
-    if (now - since < block.rank.timeout_ns) continue;
-    report(block, Fault::timeout, peer, nullptr);
-    return false;
+  Patience patience(block.rank);
+  while (!ready()) {
+    const bool lasts = patience.lasts([&] { report(block, Fault::timeout, peer, nullptr); });
+    if (!lasts) return false;
   }
   return true;
 }

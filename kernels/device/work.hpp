@@ -3,8 +3,8 @@
 // One launch runs one call (or one fused group of messages) on one rank. A *chain* is a list of
 // strands that run one after the other; chains run side by side. Every chain has `channels` blocks:
 // block `chain * channels + channel` works on the tiles t of its strands with t % channels ==
-// channel, over lanes of that channel alone. So channels never meet, and each is the schedule that
-// the verifier proved, on fewer tiles.
+// channel, or on its stripe of every tile, over lanes of that channel alone. So channels never
+// meet, and each is the schedule that the verifier proved, on part of the elements.
 //
 // Positions of lanes live in device memory (Ends) and not in the launch, so that a captured graph
 // may be replayed.
@@ -24,9 +24,11 @@ namespace gyre::device {
 inline constexpr std::uint32_t kThreads = 512;   // of a block
 inline constexpr std::uint32_t kMostPeers = 64;  // at one step's lanes, to either side
 
-// The kernels of a back-end: one per element type, by its number, and one that moves bytes.
+// The kernels of a back-end: the interpreter for each element type, by its number, and one that
+// moves bytes; then the exchange of small messages, by type again.
 inline constexpr std::uint32_t kCopyKernel = kDataTypes;
-inline constexpr std::uint32_t kKernels = kDataTypes + 1;
+inline constexpr std::uint32_t kExchangeKernels = kCopyKernel + 1;
+inline constexpr std::uint32_t kKernels = kExchangeKernels + kDataTypes;
 
 // Both lanes of one channel between this rank and one peer.
 struct LanePair {
@@ -45,6 +47,22 @@ struct Tokens {
   std::uint64_t given[kMaxStrands] = {};
   std::uint64_t taken[kMaxStrands] = {};
 };
+
+// The short form of the one-shot all-reduce (exchange.cuh): everybody writes everything to
+// everybody, in lines that carry their own flags.
+struct ExchangeView {
+  // Of every rank, where senders write: [buffer][sender][channel][kExchangeLines + 1] lines.
+  std::byte* const* inboxes = nullptr;
+  std::uint64_t* counts = nullptr;  // [channel]: exchanges done; this rank's own
+};
+inline constexpr std::uint32_t kLineBytes = 16;
+inline constexpr std::uint32_t kLinePayload = 8;
+inline constexpr std::uint32_t kExchangeLines = 2 * kThreads;  // of one channel, without the first
+inline constexpr std::uint32_t kExchangeBuffers = 2;
+
+constexpr std::uint64_t exchange_inbox_bytes(std::uint64_t world, std::uint64_t channels) {
+  return kExchangeBuffers * world * channels * (kExchangeLines + 1) * kLineBytes;
+}
 
 enum class Fault : std::uint32_t {
   none = 0,
@@ -81,6 +99,7 @@ struct Rank {
   Mailbox* mailbox = nullptr;
   std::uint32_t* reporting = nullptr;  // device memory: not 0 once a block writes the report
   std::uint64_t timeout_ns = 0;        // of one wait; 0: none
+  ExchangeView exchange;
 };
 
 // One strand of one program on one call's buffers.
@@ -101,6 +120,7 @@ struct Work {
   std::uint16_t strand = 0;
   bool reducing = false;
   bool by_reference = false;  // the schedule allows references to the buffers
+  bool striped = false;       // channels share every tile, stripe by stripe, instead of the tiles
 };
 
 inline constexpr std::uint32_t kInlineWorks = kMaxStrands;

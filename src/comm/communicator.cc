@@ -43,6 +43,9 @@ Result<void> Communicator::usable() const {
 std::optional<Error> Communicator::async_error() const {
   if (state() == State::opening) return Error{Status::in_progress, "the communicator is opening"};
   if (abort_.raised()) return abort_.reason();
+  if (device_ != nullptr) {
+    if (auto fault = device_fault()) return fault;
+  }
   if (watch_ != nullptr && watch_->changed()) {
     if (const auto peer = watch_->gone_for(milliseconds(0))) {
       return watch_->loss_of(*peer, "no call");

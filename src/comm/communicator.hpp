@@ -58,6 +58,8 @@ struct PlannedCall {
 // The same of a rank on a device.
 struct DevicePlannedCall : PlannedCall {
   std::uint32_t channels = 1;
+  bool striped = false;
+  bool exchange = false;
 };
 
 struct CommOptions {

@@ -74,6 +74,8 @@ const DevicePlannedCall& Communicator::device_planned(const Call& call) {
       device_plan(call, rank_, plan_facts_, device_->facts(), algorithm, program);
   planned.plan = made.plan;
   planned.channels = made.channels;
+  planned.striped = made.striped;
+  planned.exchange = made.exchange;
   planned.program = &program;
   return planned;
 }
@@ -105,6 +107,7 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
   work.output_layout = planned.plan.output;
   work.tiles = planned.plan.tiles;
   work.by_reference = planned.plan.by_reference;
+  work.striped = planned.striped;
   GYRE_TRY(move_tables(call, work));
   const std::uint64_t scratch = planned.program->scratch_chunks * planned.plan.input.slice *
                                 work.element_bytes * planned.channels;
@@ -119,7 +122,10 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
     work.strand = strand;
     launch.inline_works[strand] = work;
   }
-  GYRE_TRY(device_->launch(kernel_of(call), launch, stream));
+  if (planned.exchange) launch.chains = 1;
+  const std::uint32_t kernel =
+      planned.exchange ? device::kExchangeKernels + kernel_of(call) : kernel_of(call);
+  GYRE_TRY(device_->launch(kernel, launch, stream));
   if (call.blocks != nullptr) GYRE_TRY(device_->staged(stream));
   return scratch == 0 ? Result<void>() : device_->release(work.scratch, stream);
 }
@@ -143,10 +149,11 @@ Result<void> Communicator::enqueue_messages(std::span<const Call> messages, Call
   for (const Call* message : ordered) {
     device::Work work = device_work(*message, number, world_);
     if (tag.value != 0) work.tag = tag.value;
-    const Plan plan = device_message_plan(*message, spread, device_->facts());
-    work.input_layout = plan.input;
-    work.output_layout = plan.output;
-    work.tiles = plan.tiles;
+    const DevicePlan plan = device_message_plan(*message, spread, device_->facts());
+    work.input_layout = plan.plan.input;
+    work.output_layout = plan.plan.output;
+    work.tiles = plan.plan.tiles;
+    work.striped = plan.striped;
     work.by_reference = true;
     work.program = &program_for(*message, Algorithm::pairwise);
     const std::size_t side = message->kind == CallKind::send ? 0 : 1;

@@ -1,25 +1,39 @@
 #include "plan/device_choice.hpp"
 
 #include <algorithm>
-#include <bit>
+
+#include "kernels/device/work.hpp"
 
 namespace gyre {
 namespace {
 
 // Below, a block spends more on a step's waits than on its data.
 constexpr std::uint64_t kLeastSlice = 4 << 10;
-// What all ranks send to all others at once, at most; beyond, every byte is worth being read once.
-constexpr std::uint64_t kOneShotBytes = 256 << 10;
+constexpr std::uint64_t kLeastStripe = 16 << 10;
+// What a rank sends to all others at once, at most, in the short form and else; beyond, every byte
+// is worth being read once.
+constexpr std::uint64_t kExchangeBytes = 512 << 10;
+constexpr std::uint64_t kOneShotBytes = 128 << 10;
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 40;
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
+// Whether the short form can: it folds once, and has no place for what it would fold again.
+bool has_short_form(const Call& call, const PlanFacts& facts) {
+  if (!facts.short_form || facts.world < 2 || call.op == ReduceOp::premulsum) return false;
+  const bool sums_again = call.type == DataType::bfloat16 || call.type == DataType::float64;
+  return call.op != ReduceOp::avg || !sums_again;
+}
+
+std::uint64_t sent_to_all(const Call& call, const PlanFacts& facts) {
+  return call.count * size_of(call.type) * static_cast<std::uint64_t>(facts.world - 1);
+}
+
 Algorithm usual_algorithm(const Call& call, const PlanFacts& facts) {
   switch (call.kind) {
     case CallKind::all_reduce: {
-      const std::uint64_t sent =
-          call.count * size_of(call.type) * static_cast<std::uint64_t>(facts.world - 1);
-      const bool one_shot = sent <= std::min(kOneShotBytes, facts.one_shot_bytes);
+      const std::uint64_t most = has_short_form(call, facts) ? kExchangeBytes : kOneShotBytes;
+      const bool one_shot = sent_to_all(call, facts) <= std::min(most, facts.one_shot_bytes);
       return one_shot ? Algorithm::one_shot : Algorithm::two_shot;
     }
     case CallKind::gather:
@@ -30,19 +44,14 @@ Algorithm usual_algorithm(const Call& call, const PlanFacts& facts) {
   }
 }
 
-// Whether all that the program sends stays where it is until the end of the call, so that peers can
-// read it there whatever its length.
-bool only_refers(const Program& program) {
-  return std::all_of(program.steps, program.steps + program.step_count, [](const Step& step) {
-    if (step.send.count == 0) return true;
-    const bool one =
-        step.source.exists() ? step.source.count == 1 && step.source.run == Run::fixed : true;
-    if (step.target.exists()) {
-      return one && step.target.side == Side::output && step.target.count == 1 &&
-             step.target.run == Run::fixed;
-    }
-    return one && step.receive.count == 0 && step.source.side != Side::scratch;
-  });
+bool is_one_chunk(const Chunk& chunk) { return chunk.count == 1 && chunk.run == Run::fixed; }
+
+// Whether what the step sends stays where it is until the end of the call, so that peers can read
+// it there whatever its length.
+bool only_refers(const Step& step) {
+  if (step.send.count == 0) return true;
+  if (step.target.exists()) return step.target.side == Side::output && is_one_chunk(step.target);
+  return step.receive.count == 0 && step.source.side != Side::scratch && is_one_chunk(step.source);
 }
 
 // How long a chunk of the whole call is, of the longest.
@@ -65,8 +74,9 @@ std::uint64_t slice_for(std::uint64_t bytes, std::uint32_t channels, std::uint64
   return std::clamp(divide_up(bytes, channels), std::min(kLeastSlice, longest), longest);
 }
 
-std::uint32_t channels_for(std::uint64_t tiles, std::uint32_t channels) {
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(tiles, 1, channels));
+// How many blocks share `bytes`, none of them for little.
+std::uint32_t channels_for(std::uint64_t bytes, std::uint32_t channels) {
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes / kLeastStripe, 1, channels));
 }
 
 }  // namespace
@@ -81,24 +91,52 @@ Algorithm device_algorithm(const Call& call, const PlanFacts& facts) {
   return usual_algorithm(call, facts);
 }
 
+DeviceSchedule device_schedule(const Call& call, const PlanFacts& facts, Algorithm algorithm) {
+  const CatalogueEntry* schedule = schedule_of(call.kind, algorithm);
+  DeviceSchedule all;
+  // A scaled operand is sent as what it becomes.
+  all.only_refers =
+      (schedule == nullptr || schedule->by_reference) && call.op != ReduceOp::premulsum;
+  for (int rank = 0; rank < facts.world; ++rank) {
+    const Program program =
+        build_program(call.kind, algorithm, rank, facts.world, call.root, facts.ranks_per_host);
+    all.strands = std::max<std::uint32_t>(all.strands, program.strand_count);
+    all.only_refers =
+        all.only_refers && std::all_of(program.steps, program.steps + program.step_count,
+                                       [](const Step& step) { return only_refers(step); });
+  }
+  return all;
+}
+
 DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
                        const DeviceFacts& device, Algorithm algorithm, const Program& program) {
-  const CatalogueEntry* schedule = schedule_of(call.kind, algorithm);
-  const bool refers = schedule == nullptr || schedule->by_reference;
-  // A scaled operand is sent as what it becomes.
-  const bool long_slices =
-      device.one_process && refers && only_refers(program) && call.op != ReduceOp::premulsum;
-  const std::uint64_t longest = long_slices ? kLongest : device.slot_bytes;
-  const std::uint32_t channels =
-      std::max(1U, device.channels / std::max<std::uint32_t>(1, program.strand_count));
-  Choice choice{algorithm, slice_for(chunk_bytes(call, program), channels, longest)};
+  const DeviceSchedule schedule = device_schedule(call, facts, algorithm);
   const Forced& forced = facts.forced[index_of(call.kind)];
-  if (forced.schedule == schedule && schedule != nullptr && forced.slice_bytes != 0) {
-    choice.slice_bytes = std::min(choice.slice_bytes, forced.slice_bytes);
-  }
+  const bool cut = forced.schedule != nullptr && forced.slice_bytes != 0;
+  const std::uint32_t channels = std::max(1U, device.channels / schedule.strands);
+  const std::uint64_t bytes = chunk_bytes(call, program);
   DevicePlan result;
-  result.plan = make_plan(call, rank, facts, choice, program, longest);
-  result.channels = channels_for(result.plan.tiles, channels);
+  const std::uint64_t lines = divide_up(call.count * size_of(call.type), device::kLinePayload);
+  result.exchange = call.kind == CallKind::all_reduce && algorithm == Algorithm::one_shot && !cut &&
+                    has_short_form(call, facts) &&
+                    lines <= std::uint64_t{channels} * device::kExchangeLines;
+  if (result.exchange) {
+    result.plan = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
+    result.channels = static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(divide_up(lines, device::kThreads), 1, channels));
+    return result;
+  }
+  result.striped = device.one_process && schedule.only_refers && !cut;
+  Choice choice{algorithm, kLongest};
+  if (!result.striped) {
+    choice.slice_bytes = slice_for(bytes, channels, device.slot_bytes);
+    if (cut) choice.slice_bytes = std::min(choice.slice_bytes, forced.slice_bytes);
+  }
+  result.plan = make_plan(call, rank, facts, choice, program, choice.slice_bytes);
+  result.channels =
+      result.striped
+          ? channels_for(bytes, channels)
+          : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(result.plan.tiles, 1, channels));
   return result;
 }
 
@@ -109,17 +147,21 @@ MessageSpread message_spread(std::uint32_t world, const DeviceFacts& device) {
   return spread;
 }
 
-Plan device_message_plan(const Call& message, const MessageSpread& spread,
-                         const DeviceFacts& device) {
-  const std::uint64_t longest = device.one_process ? kLongest : device.slot_bytes;
+DevicePlan device_message_plan(const Call& message, const MessageSpread& spread,
+                               const DeviceFacts& device) {
   const std::uint64_t bytes = message.count * size_of(message.type);
-  Plan plan;
-  plan.input.kind = Layout::Kind::blocked;
-  plan.input.count = plan.input.stride = message.count;
-  plan.input.slice = largest_slice(message.type, slice_for(bytes, spread.channels, longest));
-  plan.output = plan.input;
-  plan.tiles = plan.input.tiles();
-  return plan;
+  DevicePlan result;
+  result.striped = device.one_process;
+  result.channels = spread.channels;
+  Layout& layout = result.plan.input;
+  layout.kind = Layout::Kind::blocked;
+  layout.count = layout.stride = message.count;
+  layout.slice = largest_slice(
+      message.type,
+      result.striped ? kLongest : slice_for(bytes, spread.channels, device.slot_bytes));
+  result.plan.output = layout;
+  result.plan.tiles = layout.tiles();
+  return result;
 }
 
 }  // namespace gyre

@@ -21,10 +21,21 @@ struct DeviceFacts {
 struct DevicePlan {
   Plan plan;
   std::uint32_t channels = 1;  // at work, of each strand
+  // Every channel works on every tile, on a stripe of each of its chunks, so that at any time all
+  // blocks of a rank are close together in memory; else each works on tiles of its own.
+  bool striped = false;
+  bool exchange = false;  // the short form of one_shot runs it, not the interpreter
 };
 
 // `call` is a planned kind, all_gather_v or reduce_scatter_v. Pure, the same on all ranks.
 Algorithm device_algorithm(const Call& call, const PlanFacts& facts);
+
+// What the programs of all ranks have in common, since every rank must cut its buffers alike.
+struct DeviceSchedule {
+  bool only_refers = false;   // what is sent stays where it is until the call ends
+  std::uint32_t strands = 1;  // of the rank that has most
+};
+DeviceSchedule device_schedule(const Call& call, const PlanFacts& facts, Algorithm algorithm);
 
 // `program`: build_program's for that algorithm.
 DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
@@ -41,7 +52,7 @@ struct MessageSpread {
 MessageSpread message_spread(std::uint32_t world, const DeviceFacts& device);
 
 // How a message is cut.
-Plan device_message_plan(const Call& message, const MessageSpread& spread,
-                         const DeviceFacts& device);
+DevicePlan device_message_plan(const Call& message, const MessageSpread& spread,
+                               const DeviceFacts& device);
 
 }  // namespace gyre

@@ -333,6 +333,9 @@ std::string run_case(const Case& wanted, const LocalRanks& local) {
   std::string wrong;
   for (std::size_t i = 0; i < local.ranks.size() && wrong.empty(); ++i) {
     wrong = wait_for(local.ranks[i].stream);
+    ncclResult_t broken = ncclSuccess;
+    if (wrong.empty()) ncclCommGetAsyncError(local.ranks[i].comm, &broken);
+    if (broken != ncclSuccess) wrong = std::string("later: ") + ncclGetErrorString(broken);
     if (!wrong.empty()) break;
     buffers[i].pull();
     wrong = compare(one, local.ranks[i].rank, local.world, buffers[i]);

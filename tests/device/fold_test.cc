@@ -131,6 +131,7 @@ class FoldTest : public testing::Test {
       task.targets[task.target_count++] = arena.device(result);
     }
     task.elements = count;
+    task.stripes = 1;
     task.element_bytes = static_cast<std::uint32_t>(size_of(fold.type));
     task.fold = fold;
     ASSERT_LE(arena.image().size(), kArenaBytes);

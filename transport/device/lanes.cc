@@ -139,6 +139,9 @@ DeviceLanes::Plan DeviceLanes::plan_of(const LaneShape& shape) {
   plan.reporting = part(sizeof(std::uint32_t));
   plan.lanes = part(pairs * sizeof(device::LanePair));
   plan.refers = part(shape.world);
+  plan.counts = part(shape.channels * sizeof(std::uint64_t));
+  plan.inboxes = part(shape.world * sizeof(std::byte*));
+  plan.exchange = part(device::exchange_inbox_bytes(shape.world, shape.channels));
   plan.data = part(pairs * shape.slots * shape.slot_bytes);
   plan.bytes = end;
   return plan;
@@ -253,9 +256,11 @@ LaneView DeviceLanes::lane(std::byte* inbox, std::byte* credits, std::uint32_t c
 Result<void> DeviceLanes::write_tables() const {
   std::vector<device::LanePair> pairs(std::size_t{shape_.channels} * shape_.world);
   std::vector<std::uint8_t> refers(shape_.world, 0);
+  std::vector<std::byte*> inboxes(shape_.world);
   for (std::uint32_t peer = 0; peer < shape_.world; ++peer) {
     const int other = static_cast<int>(peer);
     std::byte* theirs = peers_[peer].inbox;
+    inboxes[peer] = theirs + plan_.exchange;
     for (std::uint32_t channel = 0; channel < shape_.channels; ++channel) {
       device::LanePair& pair = pairs[std::size_t{channel} * shape_.world + peer];
       pair.send = lane(theirs, inbox_->data(), channel, rank_, other);
@@ -264,6 +269,7 @@ Result<void> DeviceLanes::write_tables() const {
     // Kernels keep track of so many references at most.
     refers[peer] = peers_[peer].shared != nullptr && shape_.world <= device::kMostPeers ? 1 : 0;
   }
+  GYRE_TRY(copy_in(plan_.inboxes, inboxes.data(), inboxes.size() * sizeof inboxes[0]));
   GYRE_TRY(copy_in(plan_.lanes, pairs.data(), pairs.size() * sizeof pairs[0]));
   return copy_in(plan_.refers, refers.data(), refers.size());
 }
@@ -311,6 +317,8 @@ void DeviceLanes::describe(device::Rank& rank) const {
   rank.ends = reinterpret_cast<device::Ends*>(inbox + plan_.ends);
   rank.tokens = reinterpret_cast<device::Tokens*>(inbox + plan_.tokens);
   rank.refers = reinterpret_cast<const std::uint8_t*>(inbox + plan_.refers);
+  rank.exchange.inboxes = reinterpret_cast<std::byte* const*>(inbox + plan_.inboxes);
+  rank.exchange.counts = reinterpret_cast<std::uint64_t*>(inbox + plan_.counts);
   rank.reporting = reinterpret_cast<std::uint32_t*>(inbox + plan_.reporting);
 }
 

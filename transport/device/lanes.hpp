@@ -91,7 +91,8 @@ class DeviceLanes {
 
   // Where the parts of an inbox begin.
   struct Plan {
-    std::size_t headers, credits, probes, ends, tokens, reporting, lanes, refers, data, bytes;
+    std::size_t headers, credits, probes, ends, tokens, reporting, lanes, refers, counts, inboxes,
+        exchange, data, bytes;
   };
   static Plan plan_of(const LaneShape& shape);
 
