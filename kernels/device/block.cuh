@@ -9,38 +9,60 @@ namespace gyre::device {
 
 inline constexpr std::uint32_t kWarp = 32;
 
-// Positions and lanes of so few peers are kept here: device memory is 300 ns away.
-inline constexpr std::uint32_t kKeptPeers = kMostPeers;
+// Where a chunk lies, and how long it is.
+struct Piece {
+  std::byte* at;
+  std::uint64_t elements;
+};
 
+// A step with all that follows from the program and the call, before any peer is asked.
+struct DecodedStep {
+  ResolvedStep step;
+  std::uint64_t tile;  // of the call
+  std::uint64_t bytes;
+  Piece source;  // of its first chunk, if it has one
+  Piece target;
+  const std::byte* stays;  // where the value lies until the end of the call, or null
+  std::byte* offer;        // where the sender offers to have the answer, or null
+  std::uint32_t senders;
+  std::uint32_t receivers;
+  std::uint32_t sources;   // operands
+  std::uint32_t local_at;  // which of them is the rank's own; `sources`: none
+  bool scales;             // the own one is what the user gave
+  bool folds;
+  bool answers;  // each receiver sent an operand, and may have offered a place for the result
+};
+
+// A communicator on devices has so many ranks at most: everything about each peer is kept here,
+// since device memory is 300 ns away.
 struct Block {
   Rank rank;
   Program program;
   Work work;
-  Cursor cursor;
-  ResolvedStep step;
   FoldTask task;
-
   std::uint32_t channel;
-  bool stop;  // aborted, or the chain is done
+  std::uint32_t channels;
+  bool stop;  // aborted
+
+  // Steps are decoded one by each thread of the first warp, ahead of their turn.
+  Cursor cursor;  // behind the last of them
+  DecodedStep ahead[kWarp];
+  std::uint32_t ahead_count;
+  std::uint32_t ahead_at;
 
   // Of the step at work, by its place in the step's receive or send range.
-  const std::byte* messages[kMostPeers];  // where a received value begins
+  const std::byte* messages[kMostPeers];  // where a received value begins; null: in the target
   std::byte* offered[kMostPeers];         // where a sender offers to have the result, or null
-  std::byte* slots[kMostPeers];  // where a value that is sent begins, or null: by reference
-  std::uint64_t bytes;           // of the step's value
-  std::uint64_t done;            // of them, the chunks before the one at work
+  std::byte* slots[kMostPeers];           // where a value that is sent begins, or null: it stays
+  std::uint64_t done;                     // bytes of the chunks before the one at work
 
-  LanePair kept_lanes[kKeptPeers];
-  Ends kept_ends[kKeptPeers];
-  std::uint64_t referred[kKeptPeers];  // position after the last reference sent; 0: none
+  LanePair lanes[kMostPeers];
+  Ends ends[kMostPeers];
+  std::uint64_t heads[kMostPeers];     // credits as they were when last looked at
+  std::uint64_t referred[kMostPeers];  // position after the last reference sent; 0: none
+  std::uint8_t refers[kMostPeers];
 
-  __device__ bool keeps() const { return rank.world <= kKeptPeers; }
-  __device__ const LanePair& lanes(std::uint32_t peer) const {
-    return keeps() ? kept_lanes[peer] : rank.lanes[channel * rank.world + peer];
-  }
-  __device__ Ends& ends(std::uint32_t peer) {
-    return keeps() ? kept_ends[peer] : rank.ends[channel * rank.world + peer];
-  }
+  __device__ const DecodedStep& current() const { return ahead[ahead_at]; }
 };
 
 // The i-th rank of peers_of(range), so that each thread of a warp finds its own.

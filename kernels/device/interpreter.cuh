@@ -1,8 +1,8 @@
 // The interpreter: one block runs one channel of one chain of a launch.
 //
-// Each step: the first warp waits for lanes and aims the task, all threads fold or copy, the first
-// warp publishes. Two barriers a step; the first warp goes on to the next step's waits without one,
-// since nobody else reads what it then writes before the next barrier.
+// The first warp decodes steps, waits for lanes and aims the task; where data is to be moved, all
+// threads fold or copy between two barriers; then the first warp publishes. It goes on to the next
+// step without a barrier, since nobody else reads what it then writes before the next one.
 #pragma once
 
 #include "kernels/device/fold.cuh"
@@ -21,15 +21,19 @@ __device__ inline void copy_words(void* to, const void* from, std::uint32_t byte
 // All threads.
 __device__ inline void enter(Block& block, const Launch& launch) {
   static_assert(sizeof(Rank) % 4 == 0 && sizeof(LanePair) % 4 == 0 && sizeof(Ends) % 4 == 0);
+  const Rank& rank = launch.rank;
   block.channel = blockIdx.x % launch.channels;
+  block.channels = launch.channels;
   block.stop = false;
   copy_words(&block.rank, &launch.rank, sizeof(Rank));
-  const Rank& rank = launch.rank;
-  if (rank.world > kKeptPeers) return;
   const std::uint32_t row = (blockIdx.x % launch.channels) * rank.world;
-  copy_words(block.kept_lanes, rank.lanes + row, rank.world * sizeof(LanePair));
-  copy_words(block.kept_ends, rank.ends + row, rank.world * sizeof(Ends));
-  for (std::uint32_t i = threadIdx.x; i < rank.world; i += blockDim.x) block.referred[i] = 0;
+  copy_words(block.lanes, rank.lanes + row, rank.world * sizeof(LanePair));
+  copy_words(block.ends, rank.ends + row, rank.world * sizeof(Ends));
+  for (std::uint32_t i = threadIdx.x; i < rank.world; i += blockDim.x) {
+    block.heads[i] = 0;
+    block.referred[i] = 0;
+    block.refers[i] = rank.refers[i];
+  }
 }
 
 // All threads: the strand of `work` from its start. Barriers lie before and after.
@@ -49,14 +53,19 @@ __device__ inline void read_scalar(Block& block) {
   block.work.fold.scale_bits = factor.bits;
 }
 
-// The first thread: the cursor over this channel's tiles.
-__device__ inline void rewind(Block& block, std::uint32_t channels) {
+// The first thread: the cursor over this channel's tiles, and what is the same for all of them.
+__device__ inline void rewind(Block& block) {
   const Work& work = block.work;
+  block.task.element_bytes = work.element_bytes;
+  block.task.fold = work.fold;
   block.task.stripe = work.striped ? block.channel : 0;
-  block.task.stripes = work.striped ? channels : 1;
+  block.task.stripes = work.striped ? block.channels : 1;
   const std::uint64_t after = work.tiles > block.channel ? work.tiles - block.channel : 0;
-  const std::uint64_t tiles = work.striped ? work.tiles : (after + channels - 1) / channels;
+  const std::uint64_t tiles =
+      work.striped ? work.tiles : (after + block.channels - 1) / block.channels;
   block.cursor = Cursor(block.program, work.strand, tiles);
+  block.ahead_count = 0;
+  block.ahead_at = 0;
 }
 
 // Takes or gives a token of the other strand, which another block of this rank runs. One thread.
@@ -73,81 +82,87 @@ __device__ inline void give_token(const Block& block) {
   store_release_device(&tokens.given[block.work.strand], next);
 }
 
-// The first warp: waits until the step can be done, and aims the task at its first chunk. Not part
-// of its caller, whose registers are the element loop's.
-static __device__ __noinline__ void prepare(Block& block, std::uint32_t channels,
-                                            std::uint32_t* senders, std::uint32_t* receivers) {
-  const std::uint32_t lane = threadIdx.x;
-  if (lane == 0) {
-    block.step = block.cursor.current();
-    block.done = 0;
-    if (block.step.token == Token::take && !take_token(block)) block.stop = true;
-    block.bytes = bytes_of_step(block, tile_of(block, channels));
-  }
-  __syncwarp();
+// The first warp: waits until the current step can be done, and aims the task at its first chunk.
+// Not part of its caller, whose registers are the element loop's.
+static __device__ __noinline__ void prepare(Block& block) {
+  const DecodedStep& step = block.current();
   const Rank& rank = block.rank;
-  const std::uint64_t tile = tile_of(block, channels);
-  *senders = peers_of(block.step.receive, rank.rank, rank.world).size();
-  *receivers = peers_of(block.step.send, rank.rank, rank.world).size();
-  if (lane == 0) prepare_fold(block, *senders);
-  bool going = !block.stop;
-  for (std::uint32_t i = lane; going && i < *senders; i += kWarp) {
-    going = take_message(block, i, nth_peer(block.step.receive, rank.rank, rank.world, i));
+  const std::uint32_t lane = threadIdx.x;
+  bool going = true;
+  if (lane == 0) {
+    set_fold(block);
+    going = step.step.token != Token::take || take_token(block);
+  }
+  for (std::uint32_t i = lane; going && i < step.senders; i += kWarp) {
+    going = take_message(block, i, nth_peer(step.step.receive, rank.rank, rank.world, i));
   }
   __syncwarp();
-  for (std::uint32_t i = lane; going && i < *receivers; i += kWarp) {
-    going = prepare_send(block, i, nth_peer(block.step.send, rank.rank, rank.world, i), tile);
+  for (std::uint32_t i = lane; going && i < step.receivers; i += kWarp) {
+    going = prepare_send(block, i, nth_peer(step.step.send, rank.rank, rank.world, i));
   }
   if (!going) block.stop = true;
   __syncwarp();
-  if (lane == 0 && !block.stop) aim(block, 0, *senders, *receivers, tile);
+  if (lane == 0 && !block.stop) aim(block, 0);
+  __syncwarp();
+}
+
+// The first warp, after the current step: whether there is another one.
+__device__ inline void conclude(Block& block) {
+  publish(block);
+  if (threadIdx.x == 0) {
+    if (block.current().step.token == Token::give) give_token(block);
+    ++block.ahead_at;
+  }
+  __syncwarp();
+}
+
+// The first warp: goes on until the current step moves data, the strand is done or it must stop.
+__device__ inline void go_on(Block& block) {
+  for (;;) {
+    if (block.ahead_at == block.ahead_count) decode_ahead(block);
+    if (block.ahead_count == 0) return;
+    prepare(block);
+    if (block.stop || moves_data(block)) return;
+    conclude(block);
+  }
 }
 
 template <class Move>
-__device__ void run_strand(Block& block, std::uint32_t channels, Move move) {
+__device__ void run_strand(Block& block, Move move) {
   const bool leads = threadIdx.x < kWarp;
   for (;;) {
-    std::uint32_t senders = 0;
-    std::uint32_t receivers = 0;
-    if (leads && !block.cursor.done()) prepare(block, channels, &senders, &receivers);
+    if (leads) go_on(block);
     __syncthreads();
-    if (block.stop || block.cursor.done()) return;
-    for (std::uint32_t chunk = 0; chunk < block.step.chunks; ++chunk) {
+    if (block.stop || block.ahead_count == 0) return;
+    const std::uint32_t chunks = block.current().step.chunks;
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
       if (chunk != 0) {
         __syncthreads();
         if (threadIdx.x == 0) {
           block.done += block.task.elements * block.task.element_bytes;
-          aim(block, chunk, senders, receivers, tile_of(block, channels));
+          aim(block, chunk);
         }
         __syncthreads();
       }
       move(block.task);
     }
     __syncthreads();
-    if (!leads) continue;
-    publish(block, threadIdx.x, senders, receivers);
-    if (threadIdx.x == 0) {
-      if (block.step.token == Token::give) give_token(block);
-      block.cursor.next();
-    }
-    __syncwarp();
+    if (leads) conclude(block);
   }
 }
 
 // Until no peer reads this rank's buffers any more; then the ends are put back. All threads.
 static __device__ __noinline__ void leave(Block& block) {
   const Rank& rank = block.rank;
-  if (block.stop || !block.keeps()) return;
-  for (std::uint32_t peer = threadIdx.x; peer < rank.world; peer += blockDim.x) {
-    if (block.referred[peer] == 0) continue;
-    (void)wait_taken(block, peer, block.kept_lanes[peer].send, block.referred[peer]);
-  }
+  if (block.stop) return;
   // Only what this block moved on: another chain's may be at the other end of a pair.
   Ends* ends = rank.ends + block.channel * rank.world;
   for (std::uint32_t peer = threadIdx.x; peer < rank.world; peer += blockDim.x) {
-    const Ends& reached = block.kept_ends[peer];
+    const Ends& reached = block.ends[peer];
     if (ends[peer].sent < reached.sent) ends[peer].sent = reached.sent;
     if (ends[peer].received < reached.received) ends[peer].received = reached.received;
+    const std::uint64_t referred = block.referred[peer];
+    if (referred != 0) (void)wait_taken(block, peer, block.lanes[peer].send, referred);
   }
 }
 
@@ -163,10 +178,10 @@ __device__ void run_chain(const Launch& launch, Move move) {
     __syncthreads();
     if (threadIdx.x == 0) {
       read_scalar(block);
-      rewind(block, launch.channels);
+      rewind(block);
     }
     __syncwarp();
-    run_strand(block, launch.channels, move);
+    run_strand(block, move);
     if (block.stop || block.work.next == 0) break;
     work = works + block.work.next;
     __syncthreads();

@@ -37,7 +37,7 @@ __device__ inline void report(const Rank& rank, Fault fault, std::uint32_t peer,
 
 __device__ inline void report(const Block& block, Fault fault, std::uint32_t peer,
                               const SlotHeader* header) {
-  const Matter own{block.work.stamp, block.work.tag, block.bytes};
+  const Matter own{block.work.stamp, block.work.tag, block.current().bytes};
   const Matter theirs =
       header != nullptr ? Matter{header->count, header->call, header->bytes} : Matter{};
   report(block.rank, fault, peer, own, theirs);
@@ -102,10 +102,15 @@ __device__ inline bool wait_message(const Block& block, std::uint32_t peer, cons
   return wait_for(block, peer, [&] { return load_acquire_system(sequence) == position + 1; });
 }
 
-__device__ inline bool wait_credit(const Block& block, std::uint32_t peer, const LaneView& lane,
+// Looks at the credit only where what was seen of it before does not do.
+__device__ inline bool wait_credit(Block& block, std::uint32_t peer, const LaneView& lane,
                                    std::uint64_t position) {
+  if (position < block.heads[peer] + lane.slots) return true;
   const std::uint64_t* head = head_of(lane.credit);
-  return wait_for(block, peer, [&] { return position < load_acquire_system(head) + lane.slots; });
+  return wait_for(block, peer, [&] {
+    block.heads[peer] = load_acquire_system(head);
+    return position < block.heads[peer] + lane.slots;
+  });
 }
 
 // Until the peer has taken everything below `position`.
