@@ -41,10 +41,10 @@ gyreResult on_device(int ordinal, Body&& body) noexcept {
 // begun: the driver cannot know that what Gyre does there is no part of the captured work.
 class Relaxed {
  public:
-  Relaxed() { capture_mode(&mode_); }
+  Relaxed() { (void)capture_mode(&mode_); }
   Relaxed(const Relaxed&) = delete;
   Relaxed& operator=(const Relaxed&) = delete;
-  ~Relaxed() { capture_mode(&mode_); }
+  ~Relaxed() { (void)capture_mode(&mode_); }
 
  private:
   CaptureMode mode_ = kRelaxed;

@@ -1,7 +1,11 @@
 // The vendor's runtime under names of our own. Files named .cuh need a vendor's headers.
 #pragma once
 
+#if defined(__HIP_PLATFORM_AMD__)
+#include "kernels/backend_hip/runtime.cuh"
+#else
 #include "kernels/backend_cuda/runtime.cuh"
+#endif
 
 namespace gyre::gpu {
 
