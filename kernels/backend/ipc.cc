@@ -90,8 +90,10 @@ gyreResult ipc_export(int ordinal, void* pointer, gyreIpcHandle* handle) noexcep
   return beside_captures(ordinal, [&] {
     const Allocation allocation = allocation_of(pointer);
     Name name;
-    const Code code = ipc_name(&name.vendor, pointer);
-    if (code == kInvalidValue || (code == kOk && allocation.base == nullptr)) {
+    // Of the whole: what a name of an inner address would open is not said anywhere.
+    const Code code =
+        allocation.base == nullptr ? kInvalidValue : ipc_name(&name.vendor, allocation.base);
+    if (code == kInvalidValue) {
       (void)take_last_error();
       return refuse(gyreErrorUnsupported,
                     fmt::format("memory at {} cannot be mapped by another process: take memory "

@@ -1,7 +1,7 @@
 // The vendor's runtime under names of our own. Files named .cuh need a vendor's headers.
 #pragma once
 
-#if defined(__HIP_PLATFORM_AMD__)
+#if defined(GYRE_BACKEND_HIP)
 #include "kernels/backend_hip/runtime.cuh"
 #else
 #include "kernels/backend_cuda/runtime.cuh"

@@ -2,7 +2,8 @@
 #include "kernels/backend/entries.cuh"
 #include "kernels/backend/error.cuh"
 
-extern "C" __attribute__((visibility("default"))) const gyreBackend* gyreBackendTable(
+extern "C" __attribute__((visibility("default"))) const gyreBackend*
+gyreBackendTable(  // NOLINT(readability-identifier-naming): GYRE_BACKEND_SYMBOL
     uint32_t version) {
   using namespace gyre::gpu;
   static constexpr gyreBackend kTable{

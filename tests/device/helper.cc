@@ -50,6 +50,21 @@ int import_memory(const gyreBackend& table, const gyreIpcHandle& inner, const gy
   return 0;
 }
 
+int import_two(const gyreBackend& table, const gyreIpcHandle& one, const gyreIpcHandle& two,
+               std::size_t bytes) {
+  void *first = nullptr, *second = nullptr;
+  require(table.ipc_import(0, &one, &first) == gyreSuccess, "import one", table);
+  require(table.ipc_import(0, &two, &second) == gyreSuccess, "import the other", table);
+  std::vector<std::uint8_t> seen(bytes);
+  require(table.copy(0, seen.data(), first, bytes) == gyreSuccess, "read one", table);
+  require(seen == pattern(bytes, 1), "the one's bytes are there", table);
+  require(table.ipc_close(0, first) == gyreSuccess, "close one", table);
+  require(table.copy(0, seen.data(), second, bytes) == gyreSuccess, "read the other", table);
+  require(seen == pattern(bytes, 2), "the other's bytes are there", table);
+  require(table.ipc_close(0, second) == gyreSuccess, "close the other", table);
+  return 0;
+}
+
 // The driver says whether a device has a context of this process.
 bool is_in_use(int ordinal, const gyreBackend& table) {
   void* driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -105,16 +120,20 @@ std::string hex_of(const gyreIpcHandle& handle) {
 }
 
 int helper_main(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || (arguments[0] != kImport && arguments[0] != kStayOff)) return -1;
+  if (arguments.empty()) return -1;
+  const std::string& what = arguments[0];
+  if (what != kImport && what != kImportTwo && what != kStayOff) return -1;
   const auto table = find_backend(gyreDeviceCuda);
   if (!table) {
     std::fprintf(stderr, "helper: %s\n", table.error().text.c_str());
     return 1;
   }
-  if (arguments[0] == kStayOff) return stay_off(**table);
+  if (what == kStayOff) return stay_off(**table);
   if (arguments.size() != 5) return 2;
-  return import_memory(**table, handle_of(arguments[1]), handle_of(arguments[2]),
-                       std::stoul(arguments[3]), std::stoul(arguments[4]));
+  const gyreIpcHandle one = handle_of(arguments[1]), two = handle_of(arguments[2]);
+  const std::size_t offset = std::stoul(arguments[3]), bytes = std::stoul(arguments[4]);
+  if (what == kImportTwo) return import_two(**table, one, two, bytes);
+  return import_memory(**table, one, two, offset, bytes);
 }
 
 }  // namespace gyre::test

@@ -20,6 +20,8 @@ int helper_main(const std::vector<std::string>& arguments);
 // Imports both names (of the same memory, `offset` bytes apart), expects pattern(bytes, 1) at the
 // first and leaves pattern(bytes, 2) there.
 inline constexpr const char* kImport = "--import";
+// Imports two names of different memory, and expects pattern(bytes, 1) and pattern(bytes, 2) there.
+inline constexpr const char* kImportTwo = "--import-two";
 // Works on device 1 alone, and looks whether that has touched device 0.
 inline constexpr const char* kStayOff = "--stay-off-device-0";
 

@@ -23,6 +23,19 @@ TEST_F(DeviceIpc, AnotherProcessReadsAndWritesWhatWasExported) {
   EXPECT_EQ(memory.read(kOffset, kBytes), pattern(kBytes, 2));
 }
 
+// Small allocations may share a page of the device.
+TEST_F(DeviceIpc, SmallNeighboursAreToldApart) {
+  constexpr std::size_t kBytes = 1000;
+  Memory one(*table_, kBytes), two(*table_, kBytes);
+  one.write(pattern(kBytes, 1));
+  two.write(pattern(kBytes, 2));
+  gyreIpcHandle first{}, second{};
+  ASSERT_OK(table_->ipc_export(0, one.get(), &first));
+  ASSERT_OK(table_->ipc_export(0, two.get(), &second));
+  EXPECT_EQ(run_helper({kImportTwo, hex_of(first), hex_of(second), "0", std::to_string(kBytes)}),
+            0);
+}
+
 TEST_F(DeviceIpc, OwnMemoryIsImportedWhereItIs) {
   Memory memory(*table_, 4096);
   gyreIpcHandle handle{};
