@@ -51,5 +51,7 @@ gyreBackendTable(  // NOLINT(readability-identifier-naming): GYRE_BACKEND_SYMBOL
       .resident_blocks = resident_blocks,
       .launch = launch,
   };
-  return version == GYRE_BACKEND_VERSION ? &kTable : nullptr;
+  if (version != GYRE_BACKEND_VERSION) return nullptr;
+  gyre::gpu::prepare_process();
+  return &kTable;
 }

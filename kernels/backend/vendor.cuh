@@ -28,6 +28,9 @@ class OnDevice {
   int before_ = 0;
 };
 
+// What the driver reads once, when the process first uses it.
+void prepare_process();
+
 gyreResult result_of(Code code);
 // What a user can do about it; "" where nothing is known.
 const char* remedy_of(Code code);

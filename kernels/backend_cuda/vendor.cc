@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -88,6 +89,10 @@ CUcontext primary_context(int ordinal, Code& code) {
 }
 
 }  // namespace
+
+// Kernels of ranks on one device wait for each other. Streams that share one of the device's queues
+// do not run side by side, and by default there are eight; this is the most there can be.
+void prepare_process() { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0); }
 
 OnDevice::OnDevice(int ordinal) {
   const Driver& calls = driver();

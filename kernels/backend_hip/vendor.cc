@@ -4,12 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <string>
 
 namespace gyre::gpu {
+
+// Kernels of ranks on one device wait for each other, and those of streams that share one of the
+// device's queues do not run side by side.
+void prepare_process() { ::setenv("GPU_MAX_HW_QUEUES", "24", /*overwrite=*/0); }
 
 OnDevice::OnDevice(int ordinal) {
   code_ = device_get(&before_);
