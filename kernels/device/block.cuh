@@ -50,6 +50,8 @@ struct Block {
   std::uint32_t ahead_count;
   std::uint32_t ahead_at;
 
+  std::uint32_t batch_peers[kWarp];  // of the steps that are run at once
+
   // Of the step at work, by its place in the step's receive or send range.
   const std::byte* messages[kMostPeers];  // where a received value begins; null: in the target
   std::byte* offered[kMostPeers];         // where a sender offers to have the result, or null

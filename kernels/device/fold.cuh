@@ -82,24 +82,33 @@ class Round {
     finish<kAligned>(loaded[0], fine);
   }
 
-  // Exactly two sources, the commonest case: all packs of both are on their way at once, and only
-  // one pack at a time is taken apart.
-  __device__ __forceinline__ void fold_two() const {
-    Pack packs[kPacks];
-    Pack others[kPacks];
-    window_.template load<true>(task_.sources[0], packs);
-    window_.template load<true>(task_.sources[1], others);
+  // At most kSources of them: all packs of all are on their way at once, and only one pack at a
+  // time is taken apart.
+  template <int kSources>
+  __device__ __forceinline__ void fold_few() const {
+    const std::uint32_t sources = task_.source_count;
+    Pack loaded[kSources][kPacks];
+#pragma unroll
+    for (int i = 0; i < kSources; ++i) {
+      if (i < sources) window_.template load<true>(task_.sources[i], loaded[i]);
+    }
     bool fine = true;
 #pragma unroll
     for (int pack = 0; pack < kPacks; ++pack) {
       Acc acc[kElements];
 #pragma unroll
-      for (int i = 0; i < kElements; ++i) {
-        acc[i] = operation_.combine(operand(packs[pack], i, 0), operand(others[pack], i, 1));
+      for (int e = 0; e < kElements; ++e) acc[e] = operand(loaded[0][pack], e, 0);
+#pragma unroll
+      for (int i = 1; i < kSources; ++i) {
+        if (i >= sources) break;
+#pragma unroll
+        for (int e = 0; e < kElements; ++e) {
+          acc[e] = operation_.combine(acc[e], operand(loaded[i][pack], e, i));
+        }
       }
-      packs[pack] = result(acc, fine);
+      loaded[0][pack] = result(acc, fine);
     }
-    finish<true>(packs, fine);
+    finish<true>(loaded[0], fine);
   }
 
  private:
@@ -172,9 +181,8 @@ struct PacksAtOnce {
   using Acc = typename Form::Acc;
   static constexpr int kRegisters = kPackBytes / sizeof(typename Form::Code) * sizeof(Acc) / 4;
   static constexpr bool kDivides = std::is_same_v<Operation, Average<Acc>>;
-  static constexpr bool kFew = kDivides || kRegisters > 8;
-  static constexpr int kOfTwo = kFew ? 2 : 4;
-  static constexpr int kTogether = kRegisters > 4 || kDivides ? 4 : 8;  // of more: a pack of each
+  static constexpr int kLoads = kDivides || kRegisters > 8 ? 4 : 8;  // of 16 bytes, by a thread
+  static constexpr int kOfMany = kRegisters > 8 ? 2 : kRegisters > 4 ? 4 : kLoads;
 };
 
 // A function of its own for each operation: in one, the registers of all of them would add up. What
@@ -195,16 +203,22 @@ __device__ __noinline__ void fold_with(const FoldTask& in_shared_memory, Split p
     for (; at < end; at += stride) {
       Round<Form, Operation, 1>(task, operation, at, end).template fold_any<false, 1>();
     }
-  } else if (task.source_count == 2) {
+  } else if (task.source_count <= 2) {
+    constexpr int kPacks = Packs::kLoads / 2;
 #pragma unroll 1
-    for (; at < end; at += Packs::kOfTwo * stride) {
-      Round<Form, Operation, Packs::kOfTwo>(task, operation, at, end).fold_two();
+    for (; at < end; at += kPacks * stride) {
+      Round<Form, Operation, kPacks>(task, operation, at, end).template fold_few<2>();
+    }
+  } else if (task.source_count <= 4) {
+    constexpr int kPacks = Packs::kLoads / 4;
+#pragma unroll 1
+    for (; at < end; at += kPacks * stride) {
+      Round<Form, Operation, kPacks>(task, operation, at, end).template fold_few<4>();
     }
   } else {
 #pragma unroll 1
     for (; at < end; at += stride) {
-      Round<Form, Operation, 1>(task, operation, at, end)
-          .template fold_any<true, Packs::kTogether>();
+      Round<Form, Operation, 1>(task, operation, at, end).template fold_any<true, Packs::kOfMany>();
     }
   }
 }

@@ -5,8 +5,8 @@
 // step without a barrier, since nobody else reads what it then writes before the next one.
 #pragma once
 
+#include "kernels/device/batch.cuh"
 #include "kernels/device/fold.cuh"
-#include "kernels/device/step.cuh"
 #include "kernels/factor.hpp"
 
 namespace gyre::device {
@@ -121,6 +121,13 @@ __device__ inline void go_on(Block& block) {
   for (;;) {
     if (block.ahead_at == block.ahead_count) decode_ahead(block);
     if (block.ahead_count == 0) return;
+    const std::uint32_t batch = run_batch(block);
+    if (block.stop) return;
+    if (batch != 0) {
+      if (threadIdx.x == 0) block.ahead_at += batch;
+      __syncwarp();
+      continue;
+    }
     prepare(block);
     if (block.stop || moves_data(block)) return;
     conclude(block);

@@ -175,6 +175,17 @@ __device__ __forceinline__ void pause_briefly() { __nanosleep(20); }
 
 #endif
 
+// How many threads of the first warp, from its first one on without a gap, say yes. All 32 of them
+// call.
+__device__ __forceinline__ std::uint32_t leading(bool yes) {
+#if GYRE_ON_HIP
+  const auto no = static_cast<std::uint32_t>(~__ballot(yes));
+#else
+  const std::uint32_t no = ~__ballot_sync(0xffff'ffffU, yes);
+#endif
+  return no == 0 ? 32 : static_cast<std::uint32_t>(__ffs(static_cast<int>(no))) - 1;
+}
+
 // Arithmetic that rounds each operation by itself, whatever the compiler may fuse elsewhere.
 #if GYRE_ON_HIP
 

@@ -40,6 +40,26 @@ __device__ inline bool take_message(Block& block, std::uint32_t i, std::uint32_t
   }
 }
 
+// What is the same for every kind of message.
+__device__ inline void fill_header(const Block& block, const DecodedStep& step,
+                                   SlotHeader& header) {
+  header.bytes = step.bytes;
+  header.count = block.work.stamp;
+  header.call = block.work.tag;
+}
+
+// The header of a message that the receiver reads where it lies.
+__device__ inline void fill_reference(Block& block, const DecodedStep& step, std::uint32_t peer,
+                                      SlotHeader& header) {
+  fill_header(block, step, header);
+  header.kind = SlotKind::address;
+  header.location = reinterpret_cast<std::uint64_t>(step.stays);
+  SlotHeader::Reference reference{};
+  reference.place_location = reinterpret_cast<std::uint64_t>(step.offer);
+  header.reference = reference;
+  block.referred[peer] = block.ends[peer].sent + 1;
+}
+
 // Fills the header of the next slot to the i-th receiver, and says where the value is to be
 // written. False: stop.
 __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t peer) {
@@ -49,9 +69,7 @@ __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t
   if (!wait_credit(block, peer, lane, position)) return false;
   const std::uint32_t index = slot_index(lane, position);
   SlotHeader& header = lane.headers[index];
-  header.bytes = step.bytes;
-  header.count = block.work.stamp;
-  header.call = block.work.tag;
+  fill_header(block, step, header);
   std::byte* place = step.answers ? block.offered[i] : nullptr;
   block.slots[i] = nullptr;
   if (step.bytes <= kInlineBytes) {
@@ -61,12 +79,7 @@ __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t
     header.kind = SlotKind::placed;
     block.slots[i] = place;
   } else if (step.stays != nullptr && block.refers[peer] != 0) {
-    header.kind = SlotKind::address;
-    header.location = reinterpret_cast<std::uint64_t>(step.stays);
-    SlotHeader::Reference reference{};
-    reference.place_location = reinterpret_cast<std::uint64_t>(step.offer);
-    header.reference = reference;
-    block.referred[peer] = position + 1;
+    fill_reference(block, step, peer, header);
   } else {
     header.kind = SlotKind::staged;
     block.slots[i] = lane.data + index * lane.slot_bytes;

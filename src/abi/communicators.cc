@@ -11,6 +11,7 @@
 #include "abi/group.hpp"
 #include "abi/handle.hpp"
 #include "abi/report.hpp"
+#include "backend/loader.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/unique_id.hpp"
 #include "comm/split.hpp"
@@ -38,6 +39,15 @@ ncclUniqueId id_of(const UniqueId& id) {
   return converted;
 }
 
+// The calling thread's device, which the thread that opens the communicator has not; -1 if there is
+// none to know of: the opening says why, if it matters.
+int current_device() {
+  const Result<const gyreBackend*> backend = wanted_backend();
+  int ordinal = -1;
+  if (!backend || (*backend)->kind == gyreDeviceHost) return ordinal;
+  return (*backend)->device_current(&ordinal) == gyreSuccess ? ordinal : -1;
+}
+
 // The opening of one rank: a handle at once, the communicator behind it when it is done.
 Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
                        const ncclConfig_t* config, int device = -1) {
@@ -50,7 +60,7 @@ Result<void> init_rank(ncclComm_t* out, int world, const UniqueId& id, int rank,
     return Error{Status::invalid_argument, fmt::format("{} ranks: at most 65535", world)};
   }
   GYRE_TRY_ASSIGN(CommOptions options, read_config(config, {}));
-  options.device = device;
+  options.device = device >= 0 ? device : current_device();
   if (rank == 0) log_version();
   auto comm = std::make_shared<Communicator>(rank, world, std::move(options));
   Opening opening;

@@ -163,6 +163,7 @@ void Communicator::look_at_device() {
     }
   }
   if (!error) return;
+  if (!abort_.raised()) log_warn("{}", error->text);
   if (abort_.raise(*error) && control_ != nullptr) control_->announce(*error);
 }
 

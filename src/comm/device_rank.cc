@@ -60,9 +60,7 @@ Result<std::uint32_t> DeviceRank::fitting_channels(int neighbours) const {
     }
     least = std::min(least, blocks);
   }
-  const char* xs = getenv("XSHARE");
-  const std::uint32_t share =
-      least * 2 / (xs ? (unsigned)atoi(xs) : 4) / static_cast<std::uint32_t>(neighbours);
+  const std::uint32_t share = least / kShareOfDevice / static_cast<std::uint32_t>(neighbours);
   // A schedule's two strands wait for each other.
   if (share >= kMaxStrands) return share;
   return Error{Status::invalid_usage,

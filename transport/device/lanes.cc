@@ -28,6 +28,19 @@ std::uint64_t process_token() {
   return token;
 }
 
+// One stream for each device and no more: streams share a few queues, and every new one makes it
+// likelier that two ranks of a process meet in one.
+Result<gyreStream_t> stream_of_ours(const gyreBackend& backend, int ordinal) {
+  static std::mutex mutex;
+  static std::map<std::pair<const gyreBackend*, int>, gyreStream_t> streams;
+  const std::lock_guard lock(mutex);
+  gyreStream_t& stream = streams[{&backend, ordinal}];
+  if (stream == nullptr && backend.stream_create(ordinal, &stream) != gyreSuccess) {
+    return device_error(backend, ordinal, "creating a stream");
+  }
+  return stream;
+}
+
 // The inboxes of this process, by address, for ranks that are told of one.
 class Inboxes {
  public:
@@ -85,15 +98,12 @@ Result<DeviceMemory> DeviceMemory::on_device(const gyreBackend& backend, int ord
   memory.backend_ = &backend;
   memory.ordinal_ = ordinal;
   // On a stream of its own: the default stream would wait for the user's.
-  gyreStream_t stream = nullptr;
-  bool filled = backend.stream_create(ordinal, &stream) == gyreSuccess;
-  filled = filled && backend.fill_async(ordinal, memory.data_, 0, bytes, stream) == gyreSuccess &&
-           backend.stream_synchronize(ordinal, stream) == gyreSuccess;
-  Result<DeviceMemory> result =
-      filled ? Result<DeviceMemory>(std::move(memory))
-             : Result<DeviceMemory>(device_error(backend, ordinal, "clearing memory"));
-  if (stream != nullptr) (void)backend.stream_destroy(ordinal, stream);
-  return result;
+  GYRE_TRY_ASSIGN(const gyreStream_t stream, stream_of_ours(backend, ordinal));
+  if (backend.fill_async(ordinal, memory.data_, 0, bytes, stream) != gyreSuccess ||
+      backend.stream_synchronize(ordinal, stream) != gyreSuccess) {
+    return device_error(backend, ordinal, "clearing memory");
+  }
+  return memory;
 }
 
 Result<DeviceMemory> DeviceMemory::on_host(const gyreBackend& backend, int ordinal,

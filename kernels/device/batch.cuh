@@ -1,0 +1,82 @@
+// Steps without data, run at once: each thread of the first warp does one of the next steps, where
+// those only send references to different peers, or only find their results in place.
+//
+// Doing them one by one costs two microseconds each. Doing them in any order is right: none reads
+// or writes what another one does, each lane keeps its order, and whoever waits for one of them
+// waits no longer than before.
+#pragma once
+
+#include "kernels/device/step.cuh"
+
+namespace gyre::device {
+
+// What a step without data does, or that it is none.
+enum class Light : std::uint8_t { none, sends, receives };
+
+__device__ inline Light lightness(const Block& block, const DecodedStep& decoded) {
+  const ResolvedStep& step = decoded.step;
+  if (step.token != Token::none || step.chunks != 1) return Light::none;
+  const bool sends = decoded.receivers == 1 && decoded.senders == 0 && step.target == kNoChunk;
+  if (sends && decoded.stays != nullptr && decoded.bytes > kInlineBytes) return Light::sends;
+  const bool receives = decoded.senders == 1 && decoded.receivers == 0 && step.source == kNoChunk;
+  return receives && !decoded.folds ? Light::receives : Light::none;
+}
+
+// Takes a message that carries no data with it, if it is such a one. False: stop.
+__device__ inline bool take_light(Block& block, const DecodedStep& step, std::uint32_t peer,
+                                  bool* taken) {
+  const LaneView& lane = block.lanes[peer].receive;
+  const std::uint64_t position = block.ends[peer].received;
+  if (!wait_message(block, peer, lane, position)) return false;
+  const SlotHeader& header = lane.headers[slot_index(lane, position)];
+  *taken = header.call == block.work.tag && header.count == block.work.stamp &&
+           header.bytes == step.bytes && (header.kind == SlotKind::placed || step.bytes == 0);
+  if (!*taken) return true;  // whatever it is, it gets a step of its own
+  store_release_system(head_of(lane.credit), ++block.ends[peer].received);
+  return true;
+}
+
+__device__ inline bool send_light(Block& block, const DecodedStep& step, std::uint32_t peer) {
+  const LaneView& lane = block.lanes[peer].send;
+  const std::uint64_t position = block.ends[peer].sent;
+  if (!wait_credit(block, peer, lane, position)) return false;
+  fill_reference(block, step, peer, lane.headers[slot_index(lane, position)]);
+  store_release_system(sequence_of(lane.headers[slot_index(lane, position)]), position + 1);
+  ++block.ends[peer].sent;
+  return true;
+}
+
+// Runs as many of the next steps as are light, alike and with different peers; how many. The first
+// warp.
+static __device__ __noinline__ std::uint32_t run_batch(Block& block) {
+  const std::uint32_t lane = threadIdx.x;
+  const std::uint32_t at = block.ahead_at + lane;
+  const Rank& rank = block.rank;
+  const DecodedStep& first = block.ahead[block.ahead_at];
+  const DecodedStep& own = block.ahead[at < block.ahead_count ? at : block.ahead_at];
+  const Light kind = lightness(block, first);
+  if (kind == Light::none) return 0;
+  const PeerRange& range = kind == Light::sends ? own.step.send : own.step.receive;
+  const std::uint32_t peer = nth_peer(range, rank.rank, rank.world, 0);
+  block.batch_peers[lane] = peer;
+  __syncwarp();
+  bool joins = at < block.ahead_count && lightness(block, own) == kind;
+  if (kind == Light::sends) joins = joins && block.refers[peer] != 0;
+  for (std::uint32_t i = 0; i < lane; ++i) joins = joins && block.batch_peers[i] != peer;
+  // All before the first that does not join.
+  const std::uint32_t batch = leading(joins);
+  bool done = false;
+  bool going = true;
+  if (lane < batch) {
+    if (kind == Light::sends) {
+      going = done = send_light(block, own, peer);
+    } else {
+      going = take_light(block, own, peer, &done);
+    }
+  }
+  if (!going) block.stop = true;
+  __syncwarp();
+  return leading(lane < batch && done);
+}
+
+}  // namespace gyre::device
