@@ -22,18 +22,19 @@ __device__ inline Light lightness(const Block& block, const DecodedStep& decoded
   return receives && !decoded.folds ? Light::receives : Light::none;
 }
 
-// Takes a message that carries no data with it, if it is such a one. False: stop.
-__device__ inline bool take_light(Block& block, const DecodedStep& step, std::uint32_t peer,
-                                  bool* taken) {
+// Whether a message is at the front of the lane that carries no data. Whatever else it is, it gets
+// a step of its own.
+__device__ inline bool is_light(const Block& block, const DecodedStep& step, std::uint32_t peer) {
   const LaneView& lane = block.lanes[peer].receive;
   const std::uint64_t position = block.ends[peer].received;
-  if (!wait_message(block, peer, lane, position)) return false;
   const SlotHeader& header = lane.headers[slot_index(lane, position)];
-  *taken = header.call == block.work.tag && header.count == block.work.stamp &&
-           header.bytes == step.bytes && (header.kind == SlotKind::placed || step.bytes == 0);
-  if (!*taken) return true;  // whatever it is, it gets a step of its own
-  store_release_system(head_of(lane.credit), ++block.ends[peer].received);
-  return true;
+  if (load_acquire_system(sequence_of(header)) != position + 1) return false;
+  return header.call == block.work.tag && header.count == block.work.stamp &&
+         header.bytes == step.bytes && (header.kind == SlotKind::placed || step.bytes == 0);
+}
+
+__device__ inline void take_light(Block& block, std::uint32_t peer) {
+  store_release_system(head_of(block.lanes[peer].receive.credit), ++block.ends[peer].received);
 }
 
 __device__ inline bool send_light(Block& block, const DecodedStep& step, std::uint32_t peer) {
@@ -63,20 +64,28 @@ static __device__ __noinline__ std::uint32_t run_batch(Block& block) {
   bool joins = at < block.ahead_count && lightness(block, own) == kind;
   if (kind == Light::sends) joins = joins && block.refers[peer] != 0;
   for (std::uint32_t i = 0; i < lane; ++i) joins = joins && block.batch_peers[i] != peer;
-  // All before the first that does not join.
-  const std::uint32_t batch = leading(joins);
-  bool done = false;
+  // All before the first that does not join, or cannot.
   bool going = true;
+  if (kind == Light::receives) {
+    // Only for the first one, as a step of its own would: a peer behind it may wait for that.
+    if (lane == 0) {
+      const LaneView& front = block.lanes[peer].receive;
+      going = wait_message(block, peer, front, block.ends[peer].received);
+    }
+    __syncwarp();
+    joins = joins && is_light(block, own, peer);
+  }
+  const std::uint32_t batch = leading(joins);
   if (lane < batch) {
     if (kind == Light::sends) {
-      going = done = send_light(block, own, peer);
+      going = send_light(block, own, peer);
     } else {
-      going = take_light(block, own, peer, &done);
+      take_light(block, peer);
     }
   }
   if (!going) block.stop = true;
   __syncwarp();
-  return leading(lane < batch && done);
+  return batch;
 }
 
 }  // namespace gyre::device
