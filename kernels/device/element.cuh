@@ -145,7 +145,7 @@ struct Float8E5m2Form : Form<std::uint8_t, float> {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(v);
     const std::uint32_t magnitude = bits & 0x7fff'ffffu;
     std::uint32_t code = narrow_e5m2(v);
-    if (magnitude == kInfinity) code = bits >> 24 & 0x80u | Float8E5m2::kInfinity;
+    if (magnitude == kInfinity) code = (bits >> 24 & 0x80u) | Float8E5m2::kInfinity;
     return static_cast<std::uint8_t>(magnitude > kInfinity ? Float8E5m2::kNan : code);
   }
 };

@@ -173,10 +173,15 @@ static __device__ __noinline__ void leave(Block& block) {
   }
 }
 
+// Shared memory cannot have members that begin with values.
+struct alignas(16) BlockMemory {
+  unsigned char bytes[sizeof(Block)];
+};
+
 template <class Move>
 __device__ void run_chain(const Launch& launch, Move move) {
-  __shared__ alignas(16) unsigned char memory[sizeof(Block)];
-  Block& block = *reinterpret_cast<Block*>(memory);
+  __shared__ BlockMemory memory;
+  Block& block = *reinterpret_cast<Block*>(memory.bytes);
   const Work* works = launch.works != nullptr ? launch.works : launch.inline_works;
   const Work* work = works + blockIdx.x / launch.channels;
   enter(block, launch);

@@ -85,9 +85,6 @@ __device__ __forceinline__ std::uint64_t nanoseconds() {
   return static_cast<std::uint64_t>(wall_clock64()) * 10;
 }
 
-// What a loop that waits does between two looks, so that it does not starve the memory system.
-__device__ __forceinline__ void pause_briefly() { __builtin_amdgcn_s_sleep(1); }
-
 // A line is two pairs of a word and its flag, each of which arrives whole.
 __device__ __forceinline__ uint4 load_line(const uint4* from) {
   const auto* halves = reinterpret_cast<const std::uint64_t*>(from);
@@ -170,9 +167,6 @@ __device__ __forceinline__ std::uint64_t nanoseconds() {
   return value;
 }
 
-// What a loop that waits does between two looks, so that it does not starve the memory system.
-__device__ __forceinline__ void pause_briefly() { __nanosleep(20); }
-
 #endif
 
 // How many threads of the first warp, from its first one on without a gap, say yes. All 32 of them
@@ -185,6 +179,10 @@ __device__ __forceinline__ std::uint32_t leading(bool yes) {
 #endif
   return no == 0 ? 32 : static_cast<std::uint32_t>(__ffs(static_cast<int>(no))) - 1;
 }
+
+// What a loop that waits does after a look in vain. Nothing: on a GPU nobody needs to be let by,
+// and a pause would add to every wait. The emulated device (tests/emulated) lets other threads run.
+__device__ __forceinline__ void look_in_vain() {}
 
 // Arithmetic that rounds each operation by itself, whatever the compiler may fuse elsewhere.
 #if GYRE_ON_HIP

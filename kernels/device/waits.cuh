@@ -51,6 +51,7 @@ class Patience {
   // After another look in vain: whether to look again. `late` tells of the deadline.
   template <class Late>
   __device__ bool lasts(Late late) {
+    look_in_vain();
     if (++spins_ % kSpinsPerLook != 0) return true;
     if (load_relaxed_system(&rank_.mailbox->abort) != 0) return false;
     if (rank_.timeout_ns == 0) return true;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/device/threads.hpp"
 #include "kernels/fold.hpp"
 #include "schedule/lane.hpp"
 #include "schedule/layout.hpp"
@@ -21,7 +22,6 @@
 
 namespace gyre::device {
 
-inline constexpr std::uint32_t kThreads = 512;   // of a block
 inline constexpr std::uint32_t kMostPeers = 64;  // at one step's lanes, to either side
 
 // The kernels of a back-end: the interpreter for each element type, by its number, and one that
@@ -57,8 +57,9 @@ struct ExchangeView {
 };
 inline constexpr std::uint32_t kLineBytes = 16;
 inline constexpr std::uint32_t kLinePayload = 8;
-inline constexpr std::uint32_t kExchangeLines = 2 * kThreads;  // of one channel, without the first
+inline constexpr std::uint32_t kExchangeLines = 1024;  // of one channel, without the first
 inline constexpr std::uint32_t kExchangeBuffers = 2;
+static_assert(kExchangeLines % kThreads == 0, "all threads have as many");
 
 constexpr std::uint64_t exchange_inbox_bytes(std::uint64_t world, std::uint64_t channels) {
   return kExchangeBuffers * world * channels * (kExchangeLines + 1) * kLineBytes;
