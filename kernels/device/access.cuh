@@ -201,6 +201,10 @@ struct Split {
 
 // Packs begin at a boundary of the first target. Where that is impossible, or others lie
 // differently, they are accessed in pieces. No element of `element_bytes` is cut in two.
+//
+// Blocks that share a task must share every task of the strand alike, on all ranks: what a block
+// reads in one step it, or its like on a peer, has written in an earlier one, and nobody else says
+// that it is there. So their packs begin where the chunk does, wherever that lies.
 __device__ __forceinline__ Split split(const FoldTask& task, std::uint64_t bytes,
                                        std::uint32_t element_bytes) {
   const std::uintptr_t first = address_of(task.targets[0]);
@@ -216,7 +220,7 @@ __device__ __forceinline__ Split split(const FoldTask& task, std::uint64_t bytes
   Split result;
   result.bytes = bytes;
   result.head = (0 - first) % kPackBytes;
-  if (result.head % element_bytes != 0) result.head = 0;
+  if (result.head % element_bytes != 0 || task.stripes != 1) result.head = 0;
   if (result.head > result.bytes) result.head = result.bytes;
   result.packs = (result.bytes - result.head) / kPackBytes;
   result.aligned = differing % kPackBytes == 0 && (first + result.head) % kPackBytes == 0;
