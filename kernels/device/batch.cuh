@@ -13,7 +13,7 @@ namespace gyre::device {
 // What a step without data does, or that it is none.
 enum class Light : std::uint8_t { none, sends, receives };
 
-__device__ inline Light lightness(const Block& block, const DecodedStep& decoded) {
+__device__ inline Light lightness(const DecodedStep& decoded) {
   const ResolvedStep& step = decoded.step;
   if (step.token != Token::none || step.chunks != 1) return Light::none;
   const bool sends = decoded.receivers == 1 && decoded.senders == 0 && step.target == kNoChunk;
@@ -55,13 +55,13 @@ static __device__ __noinline__ std::uint32_t run_batch(Block& block) {
   const Rank& rank = block.rank;
   const DecodedStep& first = block.ahead[block.ahead_at];
   const DecodedStep& own = block.ahead[at < block.ahead_count ? at : block.ahead_at];
-  const Light kind = lightness(block, first);
+  const Light kind = lightness(first);
   if (kind == Light::none) return 0;
   const PeerRange& range = kind == Light::sends ? own.step.send : own.step.receive;
   const std::uint32_t peer = nth_peer(range, rank.rank, rank.world, 0);
   block.batch_peers[lane] = peer;
   __syncwarp();
-  bool joins = at < block.ahead_count && lightness(block, own) == kind;
+  bool joins = at < block.ahead_count && lightness(own) == kind;
   if (kind == Light::sends) joins = joins && block.refers[peer] != 0;
   for (std::uint32_t i = 0; i < lane; ++i) joins = joins && block.batch_peers[i] != peer;
   // All before the first that does not join, or cannot.

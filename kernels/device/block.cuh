@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/device/fold_task.hpp"
+#include "kernels/device/portable.cuh"
 #include "kernels/device/work.hpp"
 #include "schedule/cursor.hpp"
 

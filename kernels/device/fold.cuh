@@ -60,7 +60,7 @@ class Round {
 
   // The accumulators stay in registers while the sources pass by, kTogether of which are on their
   // way at the same time.
-  template <bool kAligned, int kTogether>
+  template <bool kAligned, std::uint32_t kTogether>
   __device__ __forceinline__ void fold_any() const {
     const std::uint32_t sources = task_.source_count;
     Pack loaded[kTogether][kPacks];
@@ -68,12 +68,12 @@ class Round {
 #pragma unroll 1
     for (std::uint32_t first = 0; first < sources; first += kTogether) {
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
+      for (std::uint32_t i = 0; i < kTogether; ++i) {
         if (first + i < sources)
           window_.template load<kAligned>(task_.sources[first + i], loaded[i]);
       }
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
+      for (std::uint32_t i = 0; i < kTogether; ++i) {
         if (first + i < sources) take_in(loaded[i], first + i, acc);
       }
     }
@@ -84,12 +84,12 @@ class Round {
 
   // At most kSources of them: all packs of all are on their way at once, and only one pack at a
   // time is taken apart.
-  template <int kSources>
+  template <std::uint32_t kSources>
   __device__ __forceinline__ void fold_few() const {
     const std::uint32_t sources = task_.source_count;
     Pack loaded[kSources][kPacks];
 #pragma unroll
-    for (int i = 0; i < kSources; ++i) {
+    for (std::uint32_t i = 0; i < kSources; ++i) {
       if (i < sources) window_.template load<true>(task_.sources[i], loaded[i]);
     }
     bool fine = true;
@@ -99,7 +99,7 @@ class Round {
 #pragma unroll
       for (int e = 0; e < kElements; ++e) acc[e] = operand(loaded[0][pack], e, 0);
 #pragma unroll
-      for (int i = 1; i < kSources; ++i) {
+      for (std::uint32_t i = 1; i < kSources; ++i) {
         if (i >= sources) break;
 #pragma unroll
         for (int e = 0; e < kElements; ++e) {

@@ -106,9 +106,10 @@ static __device__ __noinline__ void prepare(Block& block) {
   __syncwarp();
 }
 
-// The first warp, after the current step: whether there is another one.
+// The first warp, after the current step.
 __device__ inline void conclude(Block& block) {
   publish(block);
+  __syncwarp();
   if (threadIdx.x == 0) {
     if (block.current().step.token == Token::give) give_token(block);
     ++block.ahead_at;
