@@ -1,0 +1,66 @@
+"""Cases of torch_test.py in which a rank is missing. The parent judges how, and when, the others end."""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+# The parent waits for these words in the output.
+CAUGHT = "caught the missing rank"
+SILENT = "the silent rank waits"
+
+
+def meet(rank):
+    """A first call, so that what follows is not about init."""
+    tensor = rank.pattern(1000, torch.float32)
+    dist.all_reduce(tensor)
+    rank.synchronize()
+
+
+def stay_away():
+    """Until the parent ends this process."""
+    print(SILENT, flush=True)
+    while True:
+        time.sleep(1)
+
+
+def silent_rank(rank):
+    """The last rank does not join; PyTorch's watchdog is to end the others."""
+    rank.need_device("watchdog")
+    meet(rank)
+    if rank.rank == rank.size - 1:
+        stay_away()
+    dist.all_reduce(rank.pattern(100003, torch.float32))
+    rank.synchronize()
+    raise RuntimeError("the call of a rank that had no peer came back")
+
+
+def silent_rank_blocking(rank):
+    """The last rank does not join; the others' wait is to raise an error that Python can catch."""
+    rank.need_device("blocking wait")
+    meet(rank)
+    if rank.rank == rank.size - 1:
+        stay_away()
+    try:
+        dist.all_reduce(rank.pattern(100003, torch.float32), async_op=True).wait()
+        rank.synchronize()
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        print(f"{CAUGHT}: {error}", flush=True)
+        # No destructor may wait for the missing rank.
+        os._exit(0)
+    raise RuntimeError("the call of a rank that had no peer came back")
+
+
+def lost_rank(rank):
+    """The last rank ends without a word; the others are to learn it long before PyTorch's time-out."""
+    rank.need_device("watchdog")
+    meet(rank)
+    if rank.rank == rank.size - 1:
+        os._exit(0)
+    dist.all_reduce(rank.pattern(100003, torch.float32))
+    rank.synchronize()
+    raise RuntimeError("the call of a rank that had no peer came back")
+
+
+CASES = {function.__name__: function for function in (silent_rank, silent_rank_blocking, lost_rank)}

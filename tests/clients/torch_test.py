@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""PyTorch with backend="nccl" runs on Gyre: several processes on one GPU.
+
+Usage: torch_test.py --lib DIR [--mps] [--worlds 2,4] [--suites collectives,...] [--only PATTERN]
+
+Each world runs its cases one after another. A case without news for --limit seconds, or one that breaks its world,
+has failed; the cases behind it get a fresh world. --rehearse runs the cases on the host with gloo instead, without
+Gyre and without a GPU: it tests the tests.
+"""
+
+import argparse
+import fnmatch
+import os
+import sys
+import tempfile
+import time
+
+import harness
+import torch_faults  # the words that ranks print
+from harness import World, client_environment, one_line, status_text
+from torch_worker import BROKEN, SUITES
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORST_WORLDS = 4  # a suite that breaks so many worlds is given up
+START_LIMIT = 180  # importing PyTorch and init, of several processes on few cores
+END_LIMIT = 60
+
+
+class Test:
+    def __init__(self, options, report, logs):
+        self.options, self.report, self.logs = options, report, logs
+        self.library = "" if options.rehearse else harness.library_of(options.lib)
+        self.worlds = 0
+
+    def begin(self, suite, size, cases, folder, timeout=600, extra=None):
+        """A world of ranks that run the cases."""
+        self.worlds += 1
+        variables = {"TORCH_NCCL_DUMP_ON_TIMEOUT": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8", **(extra or {})}
+        if self.options.rehearse:
+            environment = {**os.environ, **variables}
+        else:
+            environment = client_environment(self.library, True, variables)
+        command = [sys.executable, os.path.join(HERE, "torch_worker.py"), "--suite", suite, "--cases", ",".join(cases),
+                   "--size", str(size), "--init", f"tcp://127.0.0.1:{harness.free_port()}", "--folder", folder,
+                   "--library", self.library, "--timeout", str(timeout)]
+        command += ["--rehearse"] if self.options.rehearse else []
+        commands = [[*command, "--rank", str(rank)] for rank in range(size)]
+        return World(commands, [environment] * size, self.logs, f"{suite}{size}.{self.worlds}")
+
+    def chosen(self, suite, size, cases):
+        return [case for case in cases if fnmatch.fnmatch(f"torch/{suite}/{size}/{case}", self.options.only)]
+
+    def run_suite(self, suite, size, variant="", extra=None, cases=None):
+        """All cases of the suite, in as many worlds as it takes."""
+        prefix = f"torch/{suite}{variant}/{size}"
+        remaining = self.chosen(suite + variant, size, cases or SUITES[suite])
+        for _ in range(WORST_WORLDS):
+            if not remaining:
+                return
+            with tempfile.TemporaryDirectory() as folder:
+                remaining = self.run_world(prefix, suite, size, remaining, folder, extra)
+        for case in remaining:
+            self.report.skipped(f"{prefix}/{case}", f"{WORST_WORLDS} worlds broke before")
+
+    def run_world(self, prefix, suite, size, cases, folder, extra):
+        """One world. Gives the cases that are left for another."""
+        said = Progress(folder, size, lambda case, results: self.judge(f"{prefix}/{case}", results))
+        with self.begin(suite, size, cases, folder, extra=extra) as world:
+            why = world.wait(self.options.limit, said.read)
+            said.read()
+            statuses = world.statuses()
+            world.end()
+            if not why and statuses == [0] * size:
+                return []
+            state = why or "ended with " + ", ".join(map(status_text, statuses))
+            case = said.unfinished()
+            self.report.failed(f"{prefix}/{case}", f"{said.text_of(case)} {state}")
+            self.report.detail(world.outputs())
+        if case == "start":
+            for other in cases:
+                self.report.skipped(f"{prefix}/{other}", "its world did not start")
+            return []
+        return cases[cases.index(case) + 1 :] if case in cases else []
+
+    def judge(self, name, results):
+        """One case, from what all ranks say."""
+        words = [word for word, _ in results]
+        texts = [f"rank {rank}: {text}" for rank, (word, text) in enumerate(results) if word == "wrong"]
+        if texts:
+            self.report.failed(name, "; ".join(texts))
+        elif "skipped" in words:
+            self.report.skipped(name, results[words.index("skipped")][1])
+        else:
+            self.report.ok(name, results[0][1])
+
+    # Ranks that go missing.
+
+    def fault(self, size, case, timeout, bound, extra, expect):
+        """The ranks before the last must end within `bound` seconds, as `expect` wants of (statuses, outputs)."""
+        name = f"torch/faults/{size}/{case}"
+        if not self.chosen("faults", size, [case]):
+            return
+        if self.options.rehearse:
+            self.report.skipped(name, "a rehearsal has no watchdog")
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            with self.begin("faults", size, [case], folder, timeout, extra) as world:
+                begun = self.when_begun(world, folder, case, size)
+                if begun is None:
+                    self.report.failed(name, "the world did not start")
+                    self.report.detail(world.outputs())
+                    return
+                while time.monotonic() < begun + bound and any(rank < size - 1 for rank in world.running()):
+                    time.sleep(harness.POLL)
+                seconds = time.monotonic() - begun
+                statuses = world.statuses()[:-1]
+                world.end()
+                outputs = [harness.tail(log, 10**6) for log in world.logs[:-1]]
+                why = "a rank did not end" if None in statuses else expect(statuses, outputs)
+                if why:
+                    self.report.failed(name, f"{why}; after {seconds:.1f} s: {', '.join(map(status_text, statuses))}")
+                    self.report.detail(world.outputs())
+                else:
+                    self.report.ok(name, f"{seconds:.2f} s, {', '.join(map(status_text, statuses))}")
+
+    @staticmethod
+    def when_begun(world, folder, case, size):
+        """The time at which all ranks had begun the case."""
+        deadline = time.monotonic() + START_LIMIT
+        while time.monotonic() < deadline and len(world.running()) == size:
+            if all(f"begin\t{case}" in harness.tail(f"{folder}/report{rank}") for rank in range(size)):
+                return time.monotonic()
+            time.sleep(harness.POLL)
+        # A rank may have gone already: that is what these cases are about.
+        begun = all(f"begin\t{case}" in harness.tail(f"{folder}/report{rank}") for rank in range(size))
+        return time.monotonic() if begun else None
+
+    def faults(self, size):
+        # 1: end the communicator, then the process. Names of both the old and the present kind are set by PyTorch.
+        handled = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "1000"}
+        self.fault(size, "silent_rank", 10, 90, handled, told_by_watchdog)
+        self.fault(size, "silent_rank_blocking", 10, 90, {"TORCH_NCCL_BLOCKING_WAIT": "1"}, caught_in_python)
+        self.fault(size, "lost_rank", 600, 90, handled, told_somehow)
+
+
+def told_by_watchdog(statuses, outputs):
+    if any(status in (0, BROKEN) for status in statuses):
+        return "a rank ended as if nothing were wrong"
+    return "" if all("atchdog" in text for text in outputs) else "the watchdog said nothing"
+
+
+def caught_in_python(statuses, outputs):
+    if any(statuses):
+        return "a rank did not catch the error"
+    return "" if all(torch_faults.CAUGHT in text for text in outputs) else "a rank caught nothing"
+
+
+def told_somehow(statuses, _):
+    return "a rank ended as if nothing were wrong" if 0 in statuses else ""
+
+
+class Progress:
+    """What the ranks of a world have said so far; each case is told once, when all ranks have finished it."""
+
+    WORDS = ("ok", "skipped", "wrong")
+
+    def __init__(self, folder, size, tell):
+        self.paths = [f"{folder}/report{rank}" for rank in range(size)]
+        self.tell = tell
+        self.told = set()
+        self.results = [{} for _ in self.paths]
+        self.begun = [[] for _ in self.paths]
+
+    def read(self):
+        """Reads on, and gives a value that changes with news."""
+        for rank, path in enumerate(self.paths):
+            if not os.path.exists(path):
+                continue
+            with open(path, encoding="utf-8") as file:
+                lines = [line.rstrip("\n").split("\t") for line in file if line.endswith("\n")]
+            self.begun[rank] = [case for word, case, _ in lines if word == "begin"]
+            self.results[rank] = {case: (word, text) for word, case, text in lines if word != "begin"}
+        for case in self.begun[0]:
+            results = [ranks.get(case) for ranks in self.results]
+            if case not in self.told and all(result and result[0] in self.WORDS for result in results):
+                self.told.add(case)
+                self.tell(case, results)
+        return sum(map(len, self.begun)) + sum(map(len, self.results))
+
+    def unfinished(self):
+        """The case at which the world stopped."""
+        for case in self.begun[0] or ["start"]:
+            if case not in self.told:
+                return case
+        return "end"
+
+    def text_of(self, case):
+        texts = [f"rank {rank}: {results[case][1]};" for rank, results in enumerate(self.results)
+                 if case in results and results[case][0] not in self.WORDS]
+        return one_line(" ".join(texts), 200)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    harness.add_common_arguments(parser)
+    parser.add_argument("--worlds", default="2,4", help="how many ranks, several numbers")
+    parser.add_argument("--suites", default="collectives,groups,streams,training,nonblocking,faults")
+    parser.add_argument("--limit", type=float, default=120, help="seconds for a case")
+    parser.add_argument("--rehearse", action="store_true", help="on the host with gloo, without Gyre")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    harness.end_on_signals()
+    report = harness.Report()
+    with harness.Mps(options.mps and not options.rehearse), harness.Logs(options.logs) as logs:
+        test = Test(options, report, logs)
+        begun = time.monotonic()
+        for size in map(int, options.worlds.split(",")):
+            for suite in options.suites.split(","):
+                if suite == "faults":
+                    test.faults(size)
+                elif suite == "nonblocking":
+                    # Communicators whose calls return before they are done, as PyTorch offers them.
+                    cases = ["all_reduce_types", "all_gather", "reduce_scatter", "all_to_all_uneven"]
+                    test.run_suite("collectives", size, "-nonblocking", {"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}, cases)
+                else:
+                    test.run_suite(suite, size)
+        print(f"{time.monotonic() - begun:.0f} s", flush=True)
+    sys.exit(report.close())
+
+
+if __name__ == "__main__":
+    main()
