@@ -1,5 +1,6 @@
 """What the client tests share: the report, worlds of processes with hard limits, MPS, the library's place."""
 
+import ctypes
 import os
 import re
 import shutil
@@ -64,20 +65,40 @@ def tail(path, most=2500):
         return ""
 
 
-def end_on_signals():
-    """A request to end unwinds the stack, so that what was started is ended too."""
+class Ended(BaseException):
+    """Someone, or the time limit of the whole, asks for the end."""
+
+
+def run_test(options, test, mps=None):
+    """Calls test(report, folder for logs) within the time for the whole, and ends the process.
+
+    A request to end unwinds the stack, so that what was started is ended too, and the report is closed.
+    """
 
     def leave(number, _):
-        raise SystemExit(128 + number)
+        signal.alarm(0)
+        took_long = number == signal.SIGALRM
+        raise Ended(f"the {options.total} s for the whole are over" if took_long else f"signal {number} asked for the end")
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, leave)
+    signal.alarm(options.total)
+    report, begun = Report(), time.monotonic()
+    try:
+        with Mps(options.mps if mps is None else mps), Logs(options.logs) as logs:
+            test(report, logs)
+    except Ended as why:
+        report.failed("the whole", why)
+    signal.alarm(0)
+    print(f"{time.monotonic() - begun:.0f} s", flush=True)
+    sys.exit(report.close())
 
 
 def add_common_arguments(parser):
-    parser.add_argument("--lib", required=True, metavar="DIR", help="the folder that holds libnccl.so.2")
+    parser.add_argument("--lib", default=".", metavar="DIR", help="the folder that holds libnccl.so.2")
     parser.add_argument("--mps", action="store_true", help="run under an MPS daemon of this test's own")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="cases whose names match, such as '*all_reduce*'")
+    parser.add_argument("--total", type=int, default=3000, metavar="SECONDS", help="for the whole")
     parser.add_argument("--logs", metavar="DIR", help="keep the processes' output here")
 
 
@@ -85,7 +106,7 @@ def library_of(folder):
     """The path of libnccl.so.2 in the folder; the test ends here if there is none."""
     path = os.path.join(os.path.realpath(folder), "libnccl.so.2")
     if not os.path.exists(path):
-        sys.exit(f"there is no {path}")
+        sys.exit(f"--lib: there is no {path}")
     return path
 
 
@@ -112,15 +133,35 @@ def mapped_libraries(pid="self"):
         return sorted({parts[5].strip() for parts in fields if len(parts) == 6 and ".so" in parts[5]})
 
 
-def complaint_about_libraries(library, mapped):
-    """Why the mapped libraries are not Gyre's, or nothing."""
-    if library not in mapped:
-        found = [path for path in mapped if re.search(r"/libnccl\.so", path)]
-        return f"{library} is not mapped; of that name there is {found or 'nothing'}"
-    others = [path for path in mapped if re.search(r"/libnccl\.so", path) and path != library]
-    if others:
-        return f"another library is mapped as well: {others}"
-    if not any(re.search(r"/libgyre\.so", path) for path in mapped):
+class Found(ctypes.Structure):
+    """What dladdr tells."""
+
+    _fields_ = [("path", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p),
+                ("address", ctypes.c_void_p)]
+
+
+def home_of_symbol(name):
+    """The library from which this process takes a function of that name."""
+    everything = ctypes.CDLL(None)
+    try:
+        address = ctypes.cast(getattr(everything, name), ctypes.c_void_p)
+    except AttributeError:
+        return ""
+    found = Found()
+    everything.dladdr.argtypes = [ctypes.c_void_p, ctypes.POINTER(Found)]
+    return os.path.realpath(found.path.decode()) if everything.dladdr(address, ctypes.byref(found)) else ""
+
+
+def complaint_about_libraries(library):
+    """Why this process does not call Gyre, or nothing.
+
+    NVIDIA's library may be mapped as well: PyTorch opens it by its path, for itself alone. What counts is where the
+    functions come from.
+    """
+    home = home_of_symbol("ncclCommInitRankConfig")
+    if home != os.path.realpath(library):
+        return f"ncclCommInitRankConfig comes from {home or 'nowhere'}, not from {library}"
+    if not any(re.search(r"/libgyre\.so", path) for path in mapped_libraries()):
         return "libgyre.so is not mapped"
     return ""
 
@@ -162,22 +203,22 @@ class World:
     def running(self):
         return [rank for rank, status in enumerate(self.statuses()) if status is None]
 
-    def wait(self, limit, progress=None, aftermath=AFTERMATH):
+    def wait(self, limit, progress=None, start=0):
         """Waits for all. Gives nothing, or why it waited no longer: then some still run.
 
-        `limit` bounds the time without news, where `progress` gives a value that changes with news; without
-        `progress` it bounds the whole.
+        `limit` bounds the time without news, where `progress` gives a number that grows with news, and `start` the
+        time to the first; without `progress` it bounds the whole.
         """
-        deadline, news, first_bad = time.monotonic() + limit, None, None
+        deadline, news, first_bad = time.monotonic() + max(limit, start), 0, None
         while self.running():
             now = time.monotonic()
-            latest = progress() if progress else None
+            latest = progress() if progress else 0
             if latest != news:
                 news, deadline = latest, now + limit
             bad = [rank for rank, status in enumerate(self.statuses()) if status not in (None, 0)]
             if bad and first_bad is None:
                 first_bad = now
-            if first_bad is not None and now > first_bad + aftermath:
+            if first_bad is not None and now > first_bad + AFTERMATH:
                 return f"rank {bad[0]} ended with {status_text(self.statuses()[bad[0]])}, ranks {self.running()} did not end"
             if now > deadline:
                 return f"nothing from ranks {self.running()} for {limit:.0f} s"

@@ -52,6 +52,20 @@ def silent_rank_blocking(rank):
     raise RuntimeError("the call of a rank that had no peer came back")
 
 
+def abort(rank):
+    """The last rank does not join; the others abort the communicator under its running call."""
+    rank.need_device("abort")
+    meet(rank)
+    if rank.rank == rank.size - 1:
+        stay_away()
+    dist.all_reduce(rank.pattern(100003, torch.float32), async_op=True)
+    time.sleep(1)  # the call is under way when the fault comes
+    dist.distributed_c10d._abort_process_group()
+    rank.synchronize()
+    print(CAUGHT, flush=True)
+    os._exit(0)
+
+
 def lost_rank(rank):
     """The last rank ends without a word; the others are to learn it long before PyTorch's time-out."""
     rank.need_device("watchdog")
@@ -63,4 +77,4 @@ def lost_rank(rank):
     raise RuntimeError("the call of a rank that had no peer came back")
 
 
-CASES = {function.__name__: function for function in (silent_rank, silent_rank_blocking, lost_rank)}
+CASES = {function.__name__: function for function in (silent_rank, silent_rank_blocking, abort, lost_rank)}

@@ -56,6 +56,7 @@ def batch_isend_irecv(rank):
 
 
 def coalesced_all_reduce(rank):
+    rank.need_device("groups of calls in gloo")
     for asynchronous in (False, True):
         tensors = [rank.pattern(count, torch.float32) for count in (1, 100, 1023, 65537, 300007)]
         with _coalescing_manager(device=rank.device, async_ops=asynchronous) as manager:
@@ -132,7 +133,10 @@ def split_group(rank):
     if not hasattr(dist, "split_group"):
         raise CaseSkipped("this PyTorch has no split_group")
     halves = [list(range(rank.size // 2)), list(range(rank.size // 2, rank.size))]
+    parent = dist.group.WORLD._get_backend(rank.device)
+    before = parent.comm_split_count()
     group = dist.split_group(split_ranks=halves)
+    rank.check("splits", parent.comm_split_count() == before + 1, f"{before}, then {parent.comm_split_count()}")
     mine = next(half for half in halves if rank.rank in half)
     use_group(rank, f"{mine}", group, mine)
     # The whole world again, which still works beside its parts.

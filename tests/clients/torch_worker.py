@@ -75,6 +75,8 @@ def run_case(rank, name, function):
 def agree(store, rank, name, word, limit):
     """Whether every rank got through the case."""
     store.set(f"{name}:{rank.rank}", word)
+    if word == "broken":
+        return False
     keys = [f"{name}:{other}" for other in range(rank.size)]
     store.wait(keys, datetime.timedelta(seconds=limit))
     return all(store.get(key) != b"broken" for key in keys)
@@ -85,9 +87,9 @@ def main():
     reporter = Reporter(f"{options.folder}/report{options.rank}")
     torch.manual_seed(1)
     rank = Rank(options)
-    reporter.say("begin", "start")
     begun = time.monotonic()
     store = dist.FileStore(f"{options.folder}/agreement", options.size)
+    reporter.say("begin", "start")
     rank.start()
     reporter.say("ok", "start", f"{time.monotonic() - begun:.2f} s")
     for name in options.cases.split(","):
@@ -96,7 +98,7 @@ def main():
         word, text = run_case(rank, name, SUITES[options.suite][name])
         seconds = f"{time.monotonic() - begun:.2f} s"
         reporter.say(word, name, f"{seconds}, {text}" if word == "ok" and text else text or seconds)
-        if not agree(store, rank, name, word, options.timeout) or word == "broken":
+        if not agree(store, rank, name, word, options.timeout):
             sys.stdout.flush()
             sys.stderr.flush()
             # Without destructors: they could wait for the other ranks.
