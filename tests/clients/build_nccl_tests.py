@@ -64,7 +64,7 @@ def make(options, home, kind, *variables):
     folder = os.path.join(os.path.abspath(options.out), kind)
     gencode = f"-gencode=arch=compute_{options.arch},code=sm_{options.arch}"
     command = ["make", "-C", options.source, f"-j{options.jobs}", f"NCCL_HOME={home}", f"CUDA_HOME={options.cuda}",
-               f"NVCC_GENCODE={gencode}", f"BUILDDIR={folder}", *variables]
+               f"NVCC_GENCODE={gencode}", f"BUILDDIR={folder}", "DSO=1", *variables]
     done = subprocess.run(["nice", *command], timeout=LIMIT, check=False)
     if done.returncode:
         sys.exit(f"make ended with {done.returncode}: {' '.join(command)}")

@@ -16,7 +16,8 @@ import tempfile
 import time
 
 import harness
-from harness import World, client_environment, one_line, status_text
+from harness import World, client_environment, status_text
+from suites import START_LIMIT, run_suite
 
 try:
     import torch_faults  # the words that ranks print
@@ -26,8 +27,6 @@ except ImportError as missing:
     sys.exit(77)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WORST_WORLDS = 4  # a suite that breaks so many worlds is given up
-START_LIMIT = 180  # importing PyTorch and init, of several processes on few cores
 
 
 class Test:
@@ -55,47 +54,8 @@ class Test:
         return [case for case in cases if fnmatch.fnmatch(f"torch/{suite}/{size}/{case}", self.options.only)]
 
     def run_suite(self, suite, size, variant="", extra=None, cases=None):
-        """All cases of the suite, in as many worlds as it takes."""
-        prefix = f"torch/{suite}{variant}/{size}"
-        remaining = self.chosen(suite + variant, size, cases or SUITES[suite])
-        for _ in range(WORST_WORLDS):
-            if not remaining:
-                return
-            with tempfile.TemporaryDirectory() as folder:
-                remaining = self.run_world(prefix, suite, size, remaining, folder, extra)
-        for case in remaining:
-            self.report.skipped(f"{prefix}/{case}", f"{WORST_WORLDS} worlds broke before")
-
-    def run_world(self, prefix, suite, size, cases, folder, extra):
-        """One world. Gives the cases that are left for another."""
-        said = Progress(folder, size, lambda case, results: self.judge(f"{prefix}/{case}", results))
-        with self.begin(suite, size, cases, folder, extra=extra) as world:
-            why = world.wait(self.options.limit, said.read, START_LIMIT)
-            said.read()
-            statuses = world.statuses()
-            world.end()
-            if not why and statuses == [0] * size:
-                return []
-            state = why or "ended with " + ", ".join(map(status_text, statuses))
-            case = said.unfinished()
-            self.report.failed(f"{prefix}/{case}", f"{said.text_of(case)} {state}")
-            self.report.detail(world.outputs())
-        if case == "start":
-            for other in cases:
-                self.report.skipped(f"{prefix}/{other}", "its world did not start")
-            return []
-        return cases[cases.index(case) + 1 :] if case in cases else []
-
-    def judge(self, name, results):
-        """One case, from what all ranks say."""
-        words = [word for word, _ in results]
-        texts = [f"rank {rank}: {text}" for rank, (word, text) in enumerate(results) if word == "wrong"]
-        if texts:
-            self.report.failed(name, "; ".join(texts))
-        elif "skipped" in words:
-            self.report.skipped(name, results[words.index("skipped")][1])
-        else:
-            self.report.ok(name, results[0][1])
+        run_suite(self.report, f"torch/{suite}{variant}/{size}", self.chosen(suite + variant, size, cases or SUITES[suite]),
+                  size, lambda left, folder: self.begin(suite, size, left, folder, extra=extra), self.options.limit)
 
     def run_named(self, suite, size):
         if suite == "faults":
@@ -150,10 +110,10 @@ class Test:
         return time.monotonic() if begun else None
 
     def faults(self, size):
-        # 1: end the communicator, then the process. Names of both the old and the present kind are set by PyTorch.
+        # 1: abort the communicator, then end the process.
         handled = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "1000"}
-        self.fault(size, "silent_rank", 10, 90, handled, told_by_watchdog)
-        self.fault(size, "silent_rank_blocking", 10, 90, {"TORCH_NCCL_BLOCKING_WAIT": "1"}, caught_in_python)
+        self.fault(size, "silent_rank", 20, 120, handled, told_by_watchdog)
+        self.fault(size, "silent_rank_blocking", 20, 120, {"TORCH_NCCL_BLOCKING_WAIT": "1"}, caught_in_python)
         self.fault(size, "abort", 600, 60, {}, caught_in_python)
         self.fault(size, "lost_rank", 600, 90, handled, told_somehow)
 
@@ -172,47 +132,6 @@ def caught_in_python(statuses, outputs):
 
 def told_somehow(statuses, _):
     return "a rank ended as if nothing were wrong" if 0 in statuses else ""
-
-
-class Progress:
-    """What the ranks of a world have said so far; each case is told once, when all ranks have finished it."""
-
-    WORDS = ("ok", "skipped", "wrong")
-
-    def __init__(self, folder, size, tell):
-        self.paths = [f"{folder}/report{rank}" for rank in range(size)]
-        self.tell = tell
-        self.told = set()
-        self.results = [{} for _ in self.paths]
-        self.begun = [[] for _ in self.paths]
-
-    def read(self):
-        """Reads on, and gives a number that grows with news."""
-        for rank, path in enumerate(self.paths):
-            if not os.path.exists(path):
-                continue
-            with open(path, encoding="utf-8") as file:
-                lines = [line.rstrip("\n").split("\t") for line in file if line.endswith("\n")]
-            self.begun[rank] = [case for word, case, _ in lines if word == "begin"]
-            self.results[rank] = {case: (word, text) for word, case, text in lines if word != "begin"}
-        for case in self.begun[0]:
-            results = [ranks.get(case) for ranks in self.results]
-            if case not in self.told and all(result and result[0] in self.WORDS for result in results):
-                self.told.add(case)
-                self.tell(case, results)
-        return sum(map(len, self.begun)) + sum(map(len, self.results))
-
-    def unfinished(self):
-        """The case at which the world stopped."""
-        for case in self.begun[0] or ["start"]:
-            if case not in self.told:
-                return case
-        return "end"
-
-    def text_of(self, case):
-        texts = [f"rank {rank}: {results[case][1]};" for rank, results in enumerate(self.results)
-                 if case in results and results[case][0] not in self.WORDS]
-        return one_line(" ".join(texts), 200)
 
 
 def arguments():

@@ -20,6 +20,7 @@ import torch_faults
 import torch_groups
 import torch_streams
 import torch_training
+from suites import Reporter
 from torch_world import CaseSkipped, Rank
 
 SUITES = {
@@ -44,14 +45,6 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--rehearse", action="store_true")
     return parser.parse_args()
-
-
-class Reporter:
-    def __init__(self, path):
-        self.file = open(path, "a", buffering=1, encoding="utf-8")
-
-    def say(self, word, name, text=""):
-        self.file.write(f"{word}\t{name}\t{' '.join(str(text).split())}\n")
 
 
 def run_case(rank, name, function):
