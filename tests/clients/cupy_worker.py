@@ -49,17 +49,18 @@ class Ranks:
             self.members = sorted(made, key=lambda member: member.rank)
 
     def identity(self):
-        """The id of the communicator, which rank 0 makes and the others read."""
+        """The id of the communicator, which rank 0 makes and the others read. CuPy 14 has bytes, before it were tuples."""
         path = f"{self.folder}/id"
         if self.rank == 0:
             identity = nccl.get_unique_id()
             with open(f"{path}.new", "w", encoding="ascii") as file:
-                file.write(" ".join(map(str, identity)))
+                file.write(" ".join([type(identity).__name__, *map(str, identity)]))
             os.rename(f"{path}.new", path)
         while not os.path.exists(path):
             time.sleep(0.01)  # the parent's time limit bounds this
         with open(path, encoding="ascii") as file:
-            return tuple(map(int, file.read().split()))
+            kind, *values = file.read().split()
+        return {"bytes": bytes, "tuple": tuple}[kind](map(int, values))
 
     def each(self, function, of=None):
         """Calls the function for each rank of this process, as the kind wants it; gives the results."""

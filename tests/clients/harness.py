@@ -114,11 +114,13 @@ def client_environment(library, preload, extra=None):
     """The environment in which a client finds our library before any other.
 
     The preload is for clients whose RPATH names a library of their own. The folder is on the search path too, for
-    what our library needs and for clients without an RPATH.
+    what our library needs and for clients without an RPATH; these also find the CUDA toolkit's libraries there.
     """
     environment = dict(os.environ)
-    folder = os.path.dirname(library)
-    environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))
+    places = [os.path.dirname(library), os.environ.get("LD_LIBRARY_PATH")]
+    if not preload:
+        places.append(os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "lib64"))
+    environment["LD_LIBRARY_PATH"] = ":".join(filter(None, places))
     if preload:
         environment["LD_PRELOAD"] = ":".join(filter(None, [library, os.environ.get("LD_PRELOAD")]))
     environment.setdefault("OMP_NUM_THREADS", "1")
@@ -264,6 +266,14 @@ def run_one(command, environment, limit, log_folder, name):
             return None, f"{why}\n{tail(world.logs[0])}"
         with open(world.logs[0], errors="replace", encoding="utf-8") as file:
             return status, file.read()
+
+
+def loaded_by(program, environment, log_folder):
+    """What the loader would give a program: (the path for libnccl.so.2 or nothing, the names it does not find)."""
+    _, output = run_one([program], {**environment, "LD_TRACE_LOADED_OBJECTS": "1"}, 60, log_folder, "loader")
+    lines = [line.split() for line in output.splitlines()]
+    found = [os.path.realpath(line[2]) for line in lines if line[:2] == ["libnccl.so.2", "=>"]]
+    return (found or [""])[0], [line[0] for line in lines if line[1:] == ["=>", "not", "found"]]
 
 
 class Mps:

@@ -1,6 +1,6 @@
 /* Makes a program that uses one GPU for each rank run several ranks on one GPU.
  *
- * Preloaded, it lets the CUDA runtime say that there are GYRE_TEST_DEVICES devices, and maps each of them to a device
+ * Preloaded, it lets the CUDA runtime say that there are MANY_DEVICES devices, and maps each of them to a device
  * that is there. It works for programs that use the shared CUDA runtime; a library with a runtime of its own sees what
  * is really there.
  */
@@ -34,7 +34,7 @@ static int there(void) {
 }
 
 int cudaGetDeviceCount(int* count) {
-  const char* wanted = getenv("GYRE_TEST_DEVICES");
+  const char* wanted = getenv("MANY_DEVICES");
   int error = ((CountFunction)next("cudaGetDeviceCount"))(count);
   if (error == 0 && wanted != NULL && *count > 0 && atoi(wanted) > *count) {
     *count = atoi(wanted);

@@ -65,6 +65,7 @@ class Test:
     def __init__(self, options, report, logs):
         self.options, self.report, self.logs = options, report, logs
         self.library = harness.library_of(options.lib)
+        self.obstacles = {}
         self.shim = os.path.join(os.path.realpath(options.bin), "many_devices.so")
 
     def environment(self, kind, ranks):
@@ -73,33 +74,32 @@ class Test:
         extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader"}
         if kind == "plain" and ranks > 1:
             preload.append(self.shim)
-            extra["GYRE_TEST_DEVICES"] = str(ranks)
+            extra["MANY_DEVICES"] = str(ranks)
         if kind == "mpi":
             extra["NCCL_TESTS_DEVICE"] = "0"
         if preload:
             extra["LD_PRELOAD"] = ":".join(preload)
         return client_environment(self.library, False, extra)
 
-    def links(self):
-        """That the loader gives the programs our library."""
-        programs = sorted(glob.glob(os.path.join(self.options.bin, "plain", "*_perf")))
-        name = "nccl_tests/library"
-        if not programs:
-            self.report.failed(name, f"there are no programs in {self.options.bin}/plain")
-            return False
-        environment = {**self.environment("plain", 1), "LD_TRACE_LOADED_OBJECTS": "1"}
-        _, output = run_one([programs[0]], environment, 60, self.logs, "links")
-        found = [line.split()[2] for line in output.splitlines() if line.split()[:2] == ["libnccl.so.2", "=>"]]
-        missing = [line.split()[0] for line in output.splitlines() if "not found" in line]
-        if [os.path.realpath(path) for path in found] != [os.path.realpath(self.library)] or missing:
-            self.report.failed(name, f"found {found}, missing {missing}")
-            return False
-        self.report.ok(name)
-        return True
+    def why_not_at_all(self, kind):
+        """Why no program of the kind can run, or nothing; looked at once."""
+        if kind not in self.obstacles:
+            programs = sorted(glob.glob(os.path.join(os.path.realpath(self.options.bin), kind, "*_perf")))
+            if not programs:
+                self.obstacles[kind] = f"there are no programs in {self.options.bin}/{kind}"
+            elif kind == "mpi" and shutil.which("mpirun") is None:
+                self.obstacles[kind] = "mpirun is not installed"
+            else:
+                nccl, missing = harness.loaded_by(programs[0], self.environment(kind, 1), self.logs)
+                self.obstacles[kind] = f"the loader finds no {', '.join(missing)}" if missing else ""
+                if nccl != os.path.realpath(self.library):
+                    self.report.failed(f"nccl_tests/library/{kind}", f"libnccl.so.2 is {nccl or 'not found'}")
+                    self.obstacles[kind] = "it would use another library"
+        return self.obstacles[kind]
 
-    def why_not(self, mode, kind, ranks, program):
-        if kind == "mpi" and shutil.which("mpirun") is None:
-            return "mpirun is not installed"
+    def why_not(self, kind, ranks, program):
+        if self.why_not_at_all(kind):
+            return self.why_not_at_all(kind)
         if not os.path.exists(program):
             return f"{program} was not built"
         if kind == "plain" and ranks > 1 and not os.path.exists(self.shim):
@@ -112,7 +112,7 @@ class Test:
         if not fnmatch.fnmatch(name, self.options.only):
             return
         program = os.path.join(os.path.realpath(self.options.bin), kind, program_name)
-        why = self.why_not(mode, kind, ranks, program)
+        why = self.why_not(kind, ranks, program)
         if why:
             self.report.skipped(name, why)
             return
@@ -153,11 +153,10 @@ def main():
 
     def run(report, logs):
         test = Test(options, report, logs)
-        if test.links():
-            for mode in options.modes.split(","):
-                for variant in options.variants.split(","):
-                    for program in PROGRAMS:
-                        test.run(mode, variant, program)
+        for mode in options.modes.split(","):
+            for variant in options.variants.split(","):
+                for program in PROGRAMS:
+                    test.run(mode, variant, program)
 
     harness.run_test(options, run)
 
