@@ -1,8 +1,8 @@
 /* Makes a program that uses one GPU for each rank run several ranks on one GPU.
  *
- * Preloaded, it lets the CUDA runtime say that there are MANY_DEVICES devices, and maps each of them to a device
- * that is there. It works for programs that use the shared CUDA runtime; a library with a runtime of its own sees what
- * is really there.
+ * Preloaded, it lets the CUDA runtime say that there are MANY_DEVICES devices, and maps each of
+ * them to a device that is there. It works for programs that use the shared CUDA runtime; a library
+ * with a runtime of its own sees what is really there.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,6 +14,7 @@ typedef int (*CountFunction)(int*);
 typedef int (*SetFunction)(int);
 typedef int (*AttributeFunction)(int*, int, int);
 typedef int (*PropertiesFunction)(void*, int);
+typedef int (*SynchronizeFunction)(void*);
 
 static void* next(const char* name) {
   void* function = dlsym(RTLD_NEXT, name);
@@ -42,9 +43,7 @@ int cudaGetDeviceCount(int* count) {
   return error;
 }
 
-int cudaSetDevice(int device) {
-  return ((SetFunction)next("cudaSetDevice"))(device % there());
-}
+int cudaSetDevice(int device) { return ((SetFunction)next("cudaSetDevice"))(device % there()); }
 
 int cudaDeviceGetAttribute(int* value, int attribute, int device) {
   return ((AttributeFunction)next("cudaDeviceGetAttribute"))(value, attribute, device % there());
@@ -52,4 +51,11 @@ int cudaDeviceGetAttribute(int* value, int attribute, int device) {
 
 int cudaGetDeviceProperties(void* properties, int device) {
   return ((PropertiesFunction)next("cudaGetDeviceProperties"))(properties, device % there());
+}
+
+/* A thread that waited for the whole device would wait for the other ranks' calls as well, and
+ * those may wait for this very thread. What it means are its own kernels, which are on the stream
+ * NULL. */
+int cudaDeviceSynchronize(void) {
+  return ((SynchronizeFunction)next("cudaStreamSynchronize"))(NULL);
 }

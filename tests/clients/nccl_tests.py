@@ -75,6 +75,8 @@ class Test:
         if kind == "plain" and ranks > 1:
             preload.append(self.shim)
             extra["MANY_DEVICES"] = str(ranks)
+            # A kernel that is loaded at its first call waits for those that run, which may wait for it.
+            extra["CUDA_MODULE_LOADING"] = "EAGER"
         if kind == "mpi":
             extra["NCCL_TESTS_DEVICE"] = "0"
         if preload:
@@ -97,9 +99,11 @@ class Test:
                     self.obstacles[kind] = "it would use another library"
         return self.obstacles[kind]
 
-    def why_not(self, kind, ranks, program):
+    def why_not(self, kind, ranks, variant, program):
         if self.why_not_at_all(kind):
             return self.why_not_at_all(kind)
+        if variant == "null_stream" and kind == "plain" and ranks > 1:
+            return "ranks that share a device and a stream wait for each other"
         if not os.path.exists(program):
             return f"{program} was not built"
         if kind == "plain" and ranks > 1 and not os.path.exists(self.shim):
@@ -112,7 +116,7 @@ class Test:
         if not fnmatch.fnmatch(name, self.options.only):
             return
         program = os.path.join(os.path.realpath(self.options.bin), kind, program_name)
-        why = self.why_not(kind, ranks, program)
+        why = self.why_not(kind, ranks, variant, program)
         if why:
             self.report.skipped(name, why)
             return
