@@ -7,7 +7,8 @@ from harness import complaint_about_libraries, mapped_libraries
 
 TYPES = {
     "int8": nccl.NCCL_INT8, "uint8": nccl.NCCL_UINT8, "int32": nccl.NCCL_INT32, "int64": nccl.NCCL_INT64,
-    "uint64": nccl.NCCL_UINT64, "float16": nccl.NCCL_FLOAT16, "float32": nccl.NCCL_FLOAT32, "float64": nccl.NCCL_FLOAT64,
+    "uint64": nccl.NCCL_UINT64, "float16": nccl.NCCL_FLOAT16, "float32": nccl.NCCL_FLOAT32,
+    "float64": nccl.NCCL_FLOAT64,
 }
 OPS = {"sum": nccl.NCCL_SUM, "prod": nccl.NCCL_PROD, "max": nccl.NCCL_MAX, "min": nccl.NCCL_MIN}
 COUNTS = (1, 1023, 65537)

@@ -20,7 +20,8 @@ KINDS = "all1,all2,threads2,threads4,group2,group4,processes2,processes4,cupyx2"
 # The worker has them; they are named here because the parent need not have CuPy.
 CASES = ("library facts all_reduce all_reduce_in_place all_reduce_average reduce broadcast reduce_scatter all_gather "
          "send_recv split managed_memory errors").split()
-CUPYX_CASES = "all_reduce reduce broadcast reduce_scatter all_gather send_recv scatter gather all_to_all barrier".split()
+CUPYX_CASES = ("all_reduce reduce broadcast reduce_scatter all_gather send_recv scatter gather all_to_all "
+               "barrier").split()
 
 
 class Test:

@@ -49,7 +49,7 @@ class Ranks:
             self.members = sorted(made, key=lambda member: member.rank)
 
     def identity(self):
-        """The id of the communicator, which rank 0 makes and the others read. CuPy 14 has bytes, before it were tuples."""
+        """The id of the communicator, which rank 0 makes and the others read: bytes, or a tuple before CuPy 14."""
         path = f"{self.folder}/id"
         if self.rank == 0:
             identity = nccl.get_unique_id()

@@ -78,7 +78,8 @@ def run_test(options, test, mps=None):
     def leave(number, _):
         signal.alarm(0)
         took_long = number == signal.SIGALRM
-        raise Ended(f"the {options.total} s for the whole are over" if took_long else f"signal {number} asked for the end")
+        over = f"the {options.total} s for the whole are over"
+        raise Ended(over if took_long else f"signal {number} asked for the end")
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, leave)
@@ -97,7 +98,7 @@ def run_test(options, test, mps=None):
 def add_common_arguments(parser):
     parser.add_argument("--lib", default=".", metavar="DIR", help="the folder that holds libnccl.so.2")
     parser.add_argument("--mps", action="store_true", help="run under an MPS daemon of this test's own")
-    parser.add_argument("--only", default="*", metavar="PATTERN", help="cases whose names match, such as '*all_reduce*'")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="cases by name, such as '*all_reduce*'")
     parser.add_argument("--total", type=int, default=3000, metavar="SECONDS", help="for the whole")
     parser.add_argument("--logs", metavar="DIR", help="keep the processes' output here")
 
@@ -221,7 +222,8 @@ class World:
             if bad and first_bad is None:
                 first_bad = now
             if first_bad is not None and now > first_bad + AFTERMATH:
-                return f"rank {bad[0]} ended with {status_text(self.statuses()[bad[0]])}, ranks {self.running()} did not end"
+                how = status_text(self.statuses()[bad[0]])
+                return f"rank {bad[0]} ended with {how}, ranks {self.running()} did not end"
             if now > deadline:
                 return f"nothing from ranks {self.running()} for {limit:.0f} s"
             time.sleep(POLL)

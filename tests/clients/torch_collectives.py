@@ -17,7 +17,8 @@ def library(rank):
     why = complaint_about_libraries(rank.library)
     rank.check("libraries", not why, why)
     # Gyre maps it for device ranks only: the communicator that PyTorch has made is Gyre's.
-    rank.check("device ranks", any("libgyre_cuda" in path for path in mapped_libraries()), "libgyre_cuda.so is not mapped")
+    used = any("libgyre_cuda" in path for path in mapped_libraries())
+    rank.check("device ranks", used, "libgyre_cuda.so is not mapped")
     rank.note = "version " + ".".join(map(str, torch.cuda.nccl.version()))
 
 

@@ -54,8 +54,9 @@ class Test:
         return [case for case in cases if fnmatch.fnmatch(f"torch/{suite}/{size}/{case}", self.options.only)]
 
     def run_suite(self, suite, size, variant="", extra=None, cases=None):
-        run_suite(self.report, f"torch/{suite}{variant}/{size}", self.chosen(suite + variant, size, cases or SUITES[suite]),
-                  size, lambda left, folder: self.begin(suite, size, left, folder, extra=extra), self.options.limit)
+        chosen = self.chosen(suite + variant, size, cases or SUITES[suite])
+        run_suite(self.report, f"torch/{suite}{variant}/{size}", chosen, size,
+                  lambda left, folder: self.begin(suite, size, left, folder, extra=extra), self.options.limit)
 
     def run_named(self, suite, size):
         if suite == "faults":
