@@ -47,6 +47,22 @@ gyreResult device_identity(int ordinal, unsigned char* identity) noexcept {
   return finish(identity_of(ordinal, identity), "DeviceGetUuid", ordinal);
 }
 
+namespace {
+
+// Lets `ordinal` use the memory of the other device's pool.
+Code open_pool(int ordinal, int other) {
+  Pool pool{};
+  const Code code = default_pool(&pool, other);
+  if (code != kOk) return code;
+  PoolAccess access{};
+  access.location.type = kOnDeviceMemory;
+  access.location.id = ordinal;
+  access.flags = kReadAndWrite;
+  return pool_set_access(pool, &access, 1);
+}
+
+}  // namespace
+
 gyreResult peer_access(int ordinal, int other) noexcept {
   if (ordinal == other) return gyreSuccess;
   return beside_captures(ordinal, [&] {
@@ -61,9 +77,11 @@ gyreResult peer_access(int ordinal, int other) noexcept {
     code = peer_enable(other, 0);
     if (code == kPeerIsAccessible) {
       (void)take_last_error();
-      return gyreSuccess;
+    } else if (code != kOk) {
+      return failure(code, "DeviceEnablePeerAccess", ordinal);
     }
-    return finish(code, "DeviceEnablePeerAccess", ordinal);
+    // What memory_alloc_async gives there is nobody else's otherwise.
+    return finish(open_pool(ordinal, other), "MemPoolSetAccess", ordinal);
   });
 }
 

@@ -215,6 +215,11 @@ __device__ __noinline__ void fold_with(const FoldTask& in_shared_memory, Split p
     for (; at < end; at += kPacks * stride) {
       Round<Form, Operation, kPacks>(task, operation, at, end).template fold_few<4>();
     }
+  } else if (task.source_count <= 8) {
+#pragma unroll 1
+    for (; at < end; at += stride) {
+      Round<Form, Operation, 1>(task, operation, at, end).template fold_few<8>();
+    }
   } else {
 #pragma unroll 1
     for (; at < end; at += stride) {
