@@ -110,8 +110,10 @@ Buffers make_buffers(const Case& one, int rank, int world) {
   const bool output_larger = sizes.output >= sizes.input;
   const std::size_t larger = std::max(sizes.input, sizes.output) * element;
   const std::size_t smaller = one.in_place ? 0 : std::min(sizes.input, sizes.output) * element;
-  Buffers buffers{Guarded(larger, one.offset, one.memory),
-                  Guarded(smaller, one.offset, one.memory)};
+  // Neither ranks nor input and output lie alike.
+  const auto shift = static_cast<std::size_t>(rank) * (one.offset != 0 ? 1 : 0);
+  Buffers buffers{Guarded(larger, one.offset + shift, one.memory),
+                  Guarded(smaller, one.offset + 3 * shift, one.memory)};
   buffers.larger_is_output = output_larger;
   if (output_larger) {
     buffers.output = buffers.memory.data();
