@@ -82,7 +82,14 @@ __device__ __forceinline__ void fence_system() { __builtin_amdgcn_fence(__ATOMIC
 // A clock that stands still for nobody, in nanoseconds from an arbitrary moment. AMD's ticks at
 // 100 MHz on every chip with a matrix unit.
 __device__ __forceinline__ std::uint64_t nanoseconds() {
-  return static_cast<std::uint64_t>(wall_clock64()) * 10;
+  return static_cast<std::uint64_t>(__builtin_readsteadycounter()) * 10;
+}
+
+// CUDA's word: the threads of a warp that call it wait for each other, and then see what the others
+// wrote. Older HIP has none; its wavefronts hold one warp of ours or two.
+__device__ __forceinline__ void __syncwarp() {
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+  __builtin_amdgcn_wave_barrier();
 }
 
 // A line is two pairs of a word and its flag, each of which arrives whole.
