@@ -83,6 +83,14 @@ Result<const gyreBackend*> find_plugin(gyreDeviceKind kind) {
   return table;
 }
 
+// Whether the machine has a driver for such devices: without, a plugin would be loaded, and with it
+// the vendor's runtime, some MiB in every process, only to say so.
+bool has_driver(gyreDeviceKind kind) {
+  static const bool cuda = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  static const bool hip = ::access("/dev/kfd", F_OK) == 0;
+  return kind == gyreDeviceCuda ? cuda : hip;
+}
+
 }  // namespace
 
 const char* name_of(gyreDeviceKind kind) {
@@ -131,6 +139,7 @@ Result<const gyreBackend*> find_backend(gyreDeviceKind kind) {
                  fmt::format("device kind {} does not exist", static_cast<int>(kind))};
   }
   for (const gyreDeviceKind candidate : {gyreDeviceCuda, gyreDeviceHip}) {
+    if (!has_driver(candidate)) continue;
     if (auto table = find_plugin(candidate)) return table;
   }
   return host_backend();
