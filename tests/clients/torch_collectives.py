@@ -78,7 +78,7 @@ def all_reduce_random(rank):
 
 def premul_sum(rank):
     rank.need_device("operation that multiplies first")
-    for factor in (2.0, [torch.tensor([2.0], device=rank.device)]):
+    for factor in (2.0, torch.tensor([2.0], device=rank.device)):
         out = rank.pattern(1023, torch.float32)
         dist.all_reduce(out, op=dist._make_nccl_premul_sum(factor))
         rank.equal(f"by {factor}", out, 2 * rank.reduced(1023, torch.float32))

@@ -87,7 +87,7 @@ class Rank:
         all_values = torch.stack([self.pattern(count, torch.int64, rank, op) for rank in ranks])
         if op == "avg":
             total = all_values.sum(0)
-            return total // len(ranks) if not dtype.is_floating_point else (total.double() / len(ranks)).to(dtype)
+            return (total.double() / len(ranks) if dtype.is_floating_point else total // len(ranks)).to(dtype)
         fold = {"sum": lambda v: v.sum(0), "prod": lambda v: v.prod(0), "max": lambda v: v.amax(0),
                 "min": lambda v: v.amin(0)}[op]
         return fold(all_values).to(dtype)
