@@ -118,8 +118,8 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
   launch.program = *planned.program;
   launch.chains = planned.program->strand_count;
   launch.channels = planned.channels;
-  for (std::uint16_t strand = 0; strand < launch.chains; ++strand) {
-    work.strand = strand;
+  for (std::uint32_t strand = 0; strand < launch.chains; ++strand) {
+    work.strand = static_cast<std::uint16_t>(strand);
     launch.inline_works[strand] = work;
   }
   if (planned.exchange) launch.chains = 1;
@@ -261,7 +261,7 @@ Result<void> Communicator::enqueue(std::span<const Call> calls,
   if (abort_.raised()) return abort_.reason();
   return contained("enqueueing a call", [&]() -> Result<void> {
     GYRE_TRY(device_->begin(streams));
-    const Result<void> enqueued = enqueue_all(calls, streams.front());
+    Result<void> enqueued = enqueue_all(calls, streams.front());
     // Also after an error: what is on the stream already is ordered before what follows.
     GYRE_TRY(device_->end(streams));
     return enqueued;
