@@ -232,6 +232,8 @@ ncclResult_t gyre_ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     GYRE_TRY_ASSIGN(const auto live, communicator_of(comm));
     const auto state = live->async_error();
     *error = state ? code_of(state->status) : ncclSuccess;
+    // Of a call that was only enqueued nothing else tells why it failed.
+    if (state && state->status != Status::in_progress) keep("ncclCommGetAsyncError", *state);
     return {};
   });
 }

@@ -52,16 +52,25 @@ ncclResult_t code_of(Status status) {
   return ncclInternalError;
 }
 
-ncclResult_t report(std::string_view function, const Error& error) noexcept {
+void keep(std::string_view function, const Error& error) noexcept {
   // Without memory for the text, the code alone has to do.
   (void)contained("", [&]() -> Result<void> {
     std::string text = fmt::format("{}: {}", function, error.text);
-    if (log_enabled(LogLevel::warn, Subsystem::init)) log_warn_line(error.where, text);
     LastError& kept = last();
     const std::lock_guard lock(kept.mutex);
     kept.text = std::move(text);
     return {};
   });
+}
+
+ncclResult_t report(std::string_view function, const Error& error) noexcept {
+  (void)contained("", [&]() -> Result<void> {
+    if (log_enabled(LogLevel::warn, Subsystem::init)) {
+      log_warn_line(error.where, fmt::format("{}: {}", function, error.text));
+    }
+    return {};
+  });
+  keep(function, error);
   return code_of(error.status);
 }
 

@@ -13,7 +13,10 @@ namespace gyre::abi {
 
 ncclResult_t code_of(Status status);
 
-// Keeps the error's text for ncclGetLastError and logs it, once, as a WARN line.
+// Keeps the error's text for ncclGetLastError.
+void keep(std::string_view function, const Error& error) noexcept;
+
+// The same, and logs it, once, as a WARN line.
 ncclResult_t report(std::string_view function, const Error& error) noexcept;
 
 // The line of NCCL_DEBUG=VERSION and above.
