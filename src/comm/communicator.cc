@@ -33,6 +33,10 @@ Result<void> Communicator::usable() const {
       break;
   }
   if (abort_.raised()) return abort_.reason();
+  // Known by async_error() already, perhaps, although the host has yet to look.
+  if (device_ != nullptr) {
+    if (const auto fault = device_fault()) return *fault;
+  }
   if (background_.load(std::memory_order_acquire) != 0) {
     return Error{Status::invalid_argument,
                  "Attempt to use communicator before the previous operation returned ncclSuccess"};

@@ -98,6 +98,8 @@ void Communicator::close(bool abort) {
   const std::lock_guard lock(lifetime_);
   const State was = state();
   if (was == State::closed) return;
+  // What a kernel found is the reason that the peers are told, not that this rank then ends.
+  if (device_ != nullptr && was != State::opening) look_at_device();
   const bool calm = !abort && !abort_.raised() && was != State::opening &&
                     turns_.wait_idle(Deadline::after(kGrace)) &&
                     (device_ == nullptr || device_->wait_idle(Deadline::after(kDeviceGrace)));
