@@ -6,11 +6,12 @@
 // Two buffers in turn suffice. A rank writes for exchange k + 2 over what it wrote for k only after
 // it has seen all of k + 1, which each peer sent after it was done with k.
 //
-// The first line of a channel says which call it is of.
+// The first line of a channel says which call it is of (lines.cuh).
 #pragma once
 
 #include "kernels/device/access.cuh"
 #include "kernels/device/element.cuh"
+#include "kernels/device/lines.cuh"
 #include "kernels/device/operation.cuh"
 #include "kernels/device/waits.cuh"
 
@@ -25,16 +26,14 @@ struct Exchange {
   const Work& work;
   std::uint32_t channel;
   std::uint32_t channels;
-  std::uint32_t flag;    // never 0, and not that of the exchange before in the same buffer
-  std::uint64_t buffer;  // which of the two
+  std::uint64_t number;  // among the channel's
+  std::uint32_t flag;
   std::uint64_t bytes;
   std::uint64_t lines;  // of the whole message
 
   // The line of this channel at `receiver` that `sender` writes.
   __device__ uint4* line(std::uint32_t receiver, std::uint32_t sender, std::uint32_t index) const {
-    const std::uint64_t row = (buffer * rank.world + sender) * rank.channels + channel;
-    return reinterpret_cast<uint4*>(rank.exchange.inboxes[receiver]) + row * (kExchangeLines + 1) +
-           index;
+    return lines_at(rank, number, channel, receiver, sender) + index;
   }
   // The message's line that this thread has in a round, or `lines`: none.
   __device__ std::uint64_t line_of(std::uint32_t round) const {
@@ -73,14 +72,12 @@ __device__ __forceinline__ void store_payload(const Exchange& exchange, std::uin
   }
 }
 
-__device__ inline void send_line(const Exchange& exchange, std::uint32_t index, std::uint32_t low,
-                                 std::uint32_t high) {
+__device__ inline void send_line(const Exchange& exchange, std::uint32_t index, const uint4& line) {
   const Rank& rank = exchange.rank;
   for (std::uint32_t i = 1; i < rank.world; ++i) {
     std::uint32_t peer = rank.rank + i;  // not everybody to the same one first
     if (peer >= rank.world) peer -= rank.world;
-    store_line(exchange.line(peer, rank.rank, index),
-               make_uint4(low, exchange.flag, high, exchange.flag));
+    store_line(exchange.line(peer, rank.rank, index), line);
   }
 }
 
@@ -102,37 +99,66 @@ __device__ inline bool receive_lines(const Exchange& exchange, std::uint32_t fir
 #pragma unroll
     for (std::uint32_t i = 0; i < kLinesTogether; ++i) {
       const std::uint32_t sender = first + i;
-      const bool there = sender >= rank.world || sender == rank.rank ||
-                         (lines[i].y == exchange.flag && lines[i].w == exchange.flag);
+      const bool there =
+          sender >= rank.world || sender == rank.rank || has_flag(lines[i], exchange.flag);
       if (!there) missing = i;
     }
     if (missing == kLinesTogether) return true;
-    const bool lasts = patience.lasts(
-        [&] { report(rank, Fault::timeout, first + missing, exchange.matter(), {}); });
-    if (!lasts) return false;
+    const auto hopeless = [] { return false; };  // agree() looks after that
+    const auto late = [&] { report(rank, Fault::timeout, first + missing, exchange.matter(), {}); };
+    if (!patience.lasts(hopeless, late)) return false;
   }
+}
+
+// Whether a peer sent over a lane what no call of this rank has taken, so that it is in another
+// one. Had it come through this one, its lines would then be there to see. Not part of its caller,
+// whose registers it would add to.
+static __device__ __noinline__ bool is_on_lane(const Exchange& exchange, std::uint32_t peer,
+                                               Matter* theirs) {
+  if (exchange.channel != 0) return false;  // the first channel is at work in every call
+  const LaneView& lane = exchange.rank.lanes[peer].receive;
+  const std::uint64_t position = exchange.rank.ends[peer].received;
+  const SlotHeader& header = lane.headers[slot_index(lane, position)];
+  if (load_acquire_system(sequence_of(header)) != position + 1) return false;
+  *theirs = matter_of(header);
+  return true;
+}
+
+// Waits for a peer's first line. False: stop.
+__device__ inline bool wait_first_line(const Exchange& exchange, std::uint32_t peer, uint4* line) {
+  const Rank& rank = exchange.rank;
+  const uint4* from = exchange.line(rank.rank, peer, 0);
+  const auto look = [&] {
+    *line = load_line(from);
+    return has_flag(*line, exchange.flag);
+  };
+  const auto hopeless = [&] {
+    Matter theirs;
+    if (!is_on_lane(exchange, peer, &theirs) || look()) return false;
+    report(rank, Fault::other_call, peer, exchange.matter(), theirs);
+    return true;
+  };
+  const auto late = [&] { report(rank, Fault::timeout, peer, exchange.matter(), {}); };
+  Patience patience(rank);
+  while (!look()) {
+    if (!patience.lasts(hopeless, late)) return false;
+  }
+  return true;
 }
 
 // Whether every peer is in the same call; its first line says which. One thread a peer.
 __device__ inline bool agree(const Exchange& exchange) {
   const Rank& rank = exchange.rank;
-  bool going = true;
+  const uint4 own = first_line(exchange.work.tag, exchange.work.stamp, exchange.flag);
   for (std::uint32_t peer = threadIdx.x; peer < rank.world; peer += kThreads) {
     if (peer == rank.rank) continue;
-    const uint4* from = exchange.line(rank.rank, peer, 0);
-    Patience patience(rank);
-    uint4 line = load_line(from);
-    while (going && (line.y != exchange.flag || line.w != exchange.flag)) {
-      going = patience.lasts([&] { report(rank, Fault::timeout, peer, exchange.matter(), {}); });
-      line = load_line(from);
-    }
-    // The stamp's upper half is the call's number, the lower one its count.
-    const auto stamp = static_cast<std::uint32_t>(exchange.work.stamp ^ exchange.work.stamp >> 32);
-    if (!going || (line.x == exchange.work.tag && line.z == stamp)) continue;
-    report(rank, Fault::other_call, peer, exchange.matter(), {0, line.x, 0});
-    going = false;
+    uint4 line;
+    if (!wait_first_line(exchange, peer, &line)) return false;
+    if (line.x == own.x && line.z == own.z) continue;
+    report(rank, Fault::other_call, peer, exchange.matter(), matter_of(line));
+    return false;
   }
-  return going;
+  return true;
 }
 
 // Folds the message's line `at`, in rank order. False: stop.
@@ -177,15 +203,15 @@ __device__ __noinline__ void exchange_with(const Exchange& exchange, Operation o
   using Code = typename Form::Code;
   constexpr std::uint32_t kRounds = kExchangeLines / kThreads;
   if (threadIdx.x == 0) {
-    const std::uint64_t stamp = exchange.work.stamp;
-    send_line(exchange, 0, exchange.work.tag, static_cast<std::uint32_t>(stamp ^ stamp >> 32));
+    send_line(exchange, 0, first_line(exchange.work.tag, exchange.work.stamp, exchange.flag));
   }
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
     if (at == exchange.lines) break;
     const std::uint64_t payload = load_payload<Code>(exchange, at);
-    send_line(exchange, 1 + round * kThreads + threadIdx.x, static_cast<std::uint32_t>(payload),
-              static_cast<std::uint32_t>(payload >> 32));
+    send_line(exchange, 1 + round * kThreads + threadIdx.x,
+              make_uint4(static_cast<std::uint32_t>(payload), exchange.flag,
+                         static_cast<std::uint32_t>(payload >> 32), exchange.flag));
   }
   if (!agree(exchange)) return;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
@@ -206,14 +232,10 @@ __device__ void run_exchange(const Launch& launch) {
   std::uint64_t* count = rank.exchange.counts + blockIdx.x;
   const std::uint64_t number = *count;
   const std::uint64_t bytes = work.input_layout.count * size_of(type);
-  const Exchange exchange{rank,
-                          work,
-                          blockIdx.x,
-                          launch.channels,
-                          static_cast<std::uint32_t>(number % 0x7fff'ffff) + 1,
-                          number % kExchangeBuffers,
-                          bytes,
-                          (bytes + kLinePayload - 1) / kLinePayload};
+  const Exchange exchange{rank,       work,
+                          blockIdx.x, launch.channels,
+                          number,     flag_of(number),
+                          bytes,      (bytes + kLinePayload - 1) / kLinePayload};
   switch (work.fold.op) {
     case ReduceOp::prod:
       exchange_with<Plain>(exchange, Product<typename Plain::Acc>());

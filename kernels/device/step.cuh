@@ -16,7 +16,7 @@ __device__ inline bool take_message(Block& block, std::uint32_t i, std::uint32_t
   const SlotHeader& header = lane.headers[index];
   if (header.call != block.work.tag || header.count != block.work.stamp ||
       header.bytes != block.current().bytes) {
-    report(block, Fault::other_call, peer, &header);
+    report(block.rank, Fault::other_call, peer, matter_of(block), matter_of(header));
     return false;
   }
   block.offered[i] = nullptr;
@@ -35,7 +35,7 @@ __device__ inline bool take_message(Block& block, std::uint32_t i, std::uint32_t
       block.messages[i] = nullptr;
       return true;
     default:
-      report(block, Fault::bad_slot, peer, &header);
+      report(block.rank, Fault::bad_slot, peer, matter_of(block), matter_of(header));
       return false;
   }
 }

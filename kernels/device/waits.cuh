@@ -1,21 +1,15 @@
-// Waiting for peers, by one thread: every wait ends with what it waits for, with the abort flag or
-// with the deadline, whose reason this kernel then writes.
+// Waiting for peers, by one thread: every wait ends with what it waits for, with the abort flag, or
+// with a reason that this kernel then writes: the deadline, or that the peer is in another call.
 #pragma once
 
 #include "kernels/device/block.cuh"
+#include "kernels/device/lines.cuh"
 #include "kernels/device/portable.cuh"
 
 namespace gyre::device {
 
 // The flag lies in host memory, a microsecond away, so it is looked at now and then.
 inline constexpr std::uint32_t kSpinsPerLook = 1024;
-
-// What a kernel is about, and what a peer's message turned out to be, for a report.
-struct Matter {
-  std::uint64_t stamp;
-  std::uint32_t tag;
-  std::uint64_t bytes;
-};
 
 // Tells the host of the first fault of this communicator's kernels, and stops the others.
 __device__ inline void report(const Rank& rank, Fault fault, std::uint32_t peer, const Matter& own,
@@ -35,12 +29,11 @@ __device__ inline void report(const Rank& rank, Fault fault, std::uint32_t peer,
   store_relaxed_system(&mailbox.abort, 1U);
 }
 
-__device__ inline void report(const Block& block, Fault fault, std::uint32_t peer,
-                              const SlotHeader* header) {
-  const Matter own{block.work.stamp, block.work.tag, block.current().bytes};
-  const Matter theirs =
-      header != nullptr ? Matter{header->count, header->call, header->bytes} : Matter{};
-  report(block.rank, fault, peer, own, theirs);
+__device__ inline Matter matter_of(const Block& block) {
+  return {block.work.stamp, block.work.tag, block.current().bytes};
+}
+__device__ inline Matter matter_of(const SlotHeader& header) {
+  return {header.count, header.call, header.bytes};
 }
 
 // How long a wait has lasted, and whether it must end.
@@ -48,12 +41,13 @@ class Patience {
  public:
   __device__ explicit Patience(const Rank& rank) : rank_(rank) {}
 
-  // After another look in vain: whether to look again. `late` tells of the deadline.
-  template <class Late>
-  __device__ bool lasts(Late late) {
+  // After another look in vain: whether to look again. `hopeless` is asked now and then whether
+  // that is known to be of no use, and tells why; `late` tells of the deadline.
+  template <class Hopeless, class Late>
+  __device__ bool lasts(Hopeless hopeless, Late late) {
     look_in_vain();
     if (++spins_ % kSpinsPerLook != 0) return true;
-    if (load_relaxed_system(&rank_.mailbox->abort) != 0) return false;
+    if (load_relaxed_system(&rank_.mailbox->abort) != 0 || hopeless()) return false;
     if (rank_.timeout_ns == 0) return true;
     const std::uint64_t now = nanoseconds();
     if (since_ == 0) since_ = now;
@@ -68,13 +62,34 @@ class Patience {
   std::uint64_t since_ = 0;
 };
 
+// Whether a peer has begun an exchange that this rank has not come to, while this rank is in a call
+// of another kind. What the peer had to do in that call, had it been in it, is then to be seen
+// after this. Not part of its callers, whose registers it would add to.
+static __device__ __noinline__ bool is_in_exchange(const Block& block, std::uint32_t peer,
+                                                   Matter* theirs) {
+  if (block.channel != 0) return false;  // the first channel is at work in every call
+  const Rank& rank = block.rank;
+  const std::uint64_t number = rank.exchange.counts[0];
+  const uint4 line = load_line(lines_at(rank, number, 0, rank.rank, peer));
+  if (!has_flag(line, flag_of(number))) return false;
+  *theirs = matter_of(line);
+  fence_system();
+  return true;
+}
+
 // Whether `ready` came true.
 template <class Ready>
 __device__ bool wait_for(const Block& block, std::uint32_t peer, Ready ready) {
   Patience patience(block.rank);
   while (!ready()) {
-    const bool lasts = patience.lasts([&] { report(block, Fault::timeout, peer, nullptr); });
-    if (!lasts) return false;
+    const auto hopeless = [&] {
+      Matter theirs;
+      if (!is_in_exchange(block, peer, &theirs) || ready()) return false;
+      report(block.rank, Fault::other_call, peer, matter_of(block), theirs);
+      return true;
+    };
+    const auto late = [&] { report(block.rank, Fault::timeout, peer, matter_of(block), Matter{}); };
+    if (!patience.lasts(hopeless, late)) return false;
   }
   return true;
 }
