@@ -5,11 +5,9 @@
 #include "kernels/device/block.cuh"
 #include "kernels/device/lines.cuh"
 #include "kernels/device/portable.cuh"
+#include "kernels/device/threads.hpp"
 
 namespace gyre::device {
-
-// The flag lies in host memory, a microsecond away, so it is looked at now and then.
-inline constexpr std::uint32_t kSpinsPerLook = 1024;
 
 // Tells the host of the first fault of this communicator's kernels, and stops the others.
 __device__ inline void report(const Rank& rank, Fault fault, std::uint32_t peer, const Matter& own,
