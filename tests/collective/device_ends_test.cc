@@ -44,7 +44,7 @@ struct Named {
   const char* name;
   Issue issue;
 };
-void PrintTo(const Named& named, std::ostream* out) { *out << named.name; }
+std::ostream& operator<<(std::ostream& out, const Named& named) { return out << named.name; }
 std::string name_of_case(const testing::TestParamInfo<Named>& one) { return one.param.name; }
 
 // Each rank makes its call; what its communicator then says. Aborts at the end.
@@ -145,7 +145,7 @@ struct Dispute {
   const char* name;
   Issue usual, odd;
 };
-void PrintTo(const Dispute& dispute, std::ostream* out) { *out << dispute.name; }
+std::ostream& operator<<(std::ostream& out, const Dispute& dispute) { return out << dispute.name; }
 
 class Disagreement : public testing::TestWithParam<Dispute> {};
 
