@@ -29,8 +29,9 @@ class Context {
   void* stack_pointer_ = nullptr;
   void* memory_ = nullptr;  // an unreadable page, then the stack; null: the thread's own
   const void* bottom_ = nullptr;
-  std::size_t bytes_ = 0;
-  void* sanitizers_ = nullptr;  // what AddressSanitizer keeps while the context is left
+  [[maybe_unused]] std::size_t bytes_ = 0;
+  [[maybe_unused]] void* sanitizers_ =
+      nullptr;  // what AddressSanitizer keeps while the context is left
 };
 
 }  // namespace gyre::emulated
