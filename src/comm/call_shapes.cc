@@ -45,8 +45,8 @@ std::uint64_t sent_elements(const Call& call, int world) {
   return elements;
 }
 
-std::vector<Call> messages_of(const Call& call, int rank, int world) {
-  std::vector<Call> messages;
+void find_messages(const Call& call, int rank, int world, std::vector<Call>& messages) {
+  messages.clear();
   const auto n = static_cast<std::size_t>(world);
   const auto self = static_cast<std::size_t>(rank);
   for (std::size_t round = 1; round < n; ++round) {
@@ -55,7 +55,6 @@ std::vector<Call> messages_of(const Call& call, int rank, int world) {
   }
   messages.push_back(message_of(call, CallKind::send, self));
   messages.push_back(message_of(call, CallKind::receive, self));
-  return messages;
 }
 
 Result<void> check_messages_to_self(int rank, std::span<const Call* const> sends,

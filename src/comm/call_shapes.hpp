@@ -25,8 +25,9 @@ bool is_empty(const Call& call);
 std::uint64_t sent_elements(const Call& all_to_all, int world);
 
 // The messages that an all-to-all-v consists of on this rank, its own to itself last; rounds of
-// rank + 1, rank + 2, ... so that not everybody sends to the same one first.
-std::vector<Call> messages_of(const Call& all_to_all_v, int rank, int world);
+// rank + 1, rank + 2, ... so that not everybody sends to the same one first. In `messages`, whose
+// memory is used again.
+void find_messages(const Call& all_to_all_v, int rank, int world, std::vector<Call>& messages);
 
 // An error where sends to the own rank and receives from it do not match one by one.
 Result<void> check_messages_to_self(int rank, std::span<const Call* const> sends,

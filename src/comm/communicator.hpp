@@ -276,6 +276,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Gate running_;  // entered while a call runs; guards what follows
   std::vector<Launch> launches_;
   std::vector<const Call*> messages_;  // of the group being composed; kept for its memory
+  std::vector<Call> block_messages_;   // of an all-to-all-v; likewise
   std::vector<Mapping> aside_;         // inputs of all-to-alls in place; kept from call to call
   std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
   PlannedCall planned_;  // the latest: most programs repeat themselves

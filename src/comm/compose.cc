@@ -206,7 +206,8 @@ Result<void> Communicator::compose_messages_to_self(std::span<const Call* const>
 
 void Communicator::compose_all_to_all_v(const Call& call, Launch& launch) {
   const CallTag tag = CallTag::of(call);
-  const std::vector<Call> messages = messages_of(call, rank_, world_);
+  std::vector<Call>& messages = block_messages_;
+  find_messages(call, rank_, world_, messages);
   for (std::size_t i = 0; i + 2 < messages.size(); ++i) {
     launch.open_chain();
     add_message(messages[i], tag, collectives_, launch);

@@ -39,7 +39,13 @@ int Communicator::device() const {
 }
 
 Result<void> Communicator::choose_device() {
-  GYRE_TRY_ASSIGN(const gyreBackend* backend, wanted_backend());
+  const Result<const gyreBackend*> wanted = wanted_backend();
+  if (!wanted) {
+    return Error{Status::invalid_usage,
+                 fmt::format("GYRE_DEVICE={}: {}; set it to host, or leave it out",
+                             settings_.device, wanted.error().text)};
+  }
+  const gyreBackend* backend = *wanted;
   if (backend->kind == gyreDeviceHost) return {};
   int ordinal = options_.device;
   if (ordinal < 0 && backend->device_current(&ordinal) != gyreSuccess) {

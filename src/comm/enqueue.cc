@@ -213,7 +213,8 @@ Result<void> Communicator::enqueue_self_copies(std::span<const Call> calls, gyre
 
 // All-to-all-v is messages under the tag and the number of one collective.
 Result<void> Communicator::enqueue_all_to_all_v(const Call& call, gyreStream_t stream) {
-  std::vector<Call> messages = messages_of(call, rank_, world_);
+  std::vector<Call>& messages = block_messages_;
+  find_messages(call, rank_, world_, messages);
   GYRE_TRY(enqueue_self_copies(messages, stream));
   std::erase_if(messages, [&](const Call& message) { return message.root == rank_; });
   return enqueue_messages(messages, CallTag::of(call), collectives_, stream);

@@ -169,8 +169,8 @@ TEST(Settings, UnknownAlgorithmIsNamed) {
   EXPECT_TRUE(contains(world.note(0).text, "\"Square\"")) << world.note(0).text;
 }
 
-// Host pointers are all that a communicator knows: whoever asks for another kind of rank is told,
-// and so are the others.
+// Whoever asks for a kind of rank that the machine has no device for is told, and so are the
+// others.
 TEST(Settings, AKindOfRankThatIsNotThereIsRefused) {
   for (const char* kind : {"cuda", "hip"}) {
     Environment asking = kQuick;
