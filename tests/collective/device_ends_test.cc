@@ -1,6 +1,7 @@
 // How kernels that wait come to an end: their rank aborts, a peer does, a peer is in another call,
 // or a peer is late.
 #include <atomic>
+#include <barrier>
 #include <cstdlib>
 
 #include "tests/collective/device_ranks.hpp"
@@ -52,10 +53,14 @@ std::vector<Verdict> provoke(const std::vector<Issue>& issues) {
   std::vector<Verdict> verdicts(issues.size());
   const int world = static_cast<int>(issues.size());
   const ncclUniqueId id = new_id();
+  // A fault that is found while another rank still opens is that one's init's error.
+  std::barrier opened(world);
   on_threads(world, [&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
     DeviceRankUnderTest one{rank, nullptr, rank_stream()};
-    ASSERT_TRUE(ok(ncclCommInitRank(&one.comm, world, id, rank)));
+    const ncclResult_t init = ncclCommInitRank(&one.comm, world, id, rank);
+    opened.arrive_and_wait();
+    ASSERT_TRUE(ok(init));
     DeviceArray<float> data(kLarge, 1.0F);
     // Refused if what a peer found out is known here already.
     (void)issues[at](one, data.data());
