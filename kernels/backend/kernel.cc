@@ -1,6 +1,7 @@
 // Loading and starting the interpreter kernels.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/backend/entries.cuh"
@@ -16,30 +17,44 @@ gyreResult no_kernel(std::uint32_t kernel) {
                 fmt::format("kernel {} does not exist: there are {}", kernel, device::kKernels));
 }
 
-// Called with the device current. Looking at a kernel loads it.
-gyreResult load_kernel(int ordinal, std::uint32_t kernel, int shared_at_most) {
-  const void* function = device::kernel_function(kernel);
+// Blocks of a kernel that a multiprocessor holds, by its launch bounds.
+constexpr std::size_t kBlocksTogether = 2;
+
+// Called with the device current. Looking at a kernel loads it. Gives the shared memory of a block.
+Code load_kernel(std::uint32_t kernel, std::size_t& shared_bytes) {
   FunctionAttributes attributes{};
-  Code code = function_attributes(&attributes, function);
-  if (code != kOk) return failure(code, "FuncGetAttributes", ordinal);
-  // Otherwise launches get 48 KiB at most.
-  const int dynamic = shared_at_most - static_cast<int>(attributes.sharedSizeBytes);
-  code = function_set(function, kDynamicSharedMemory, dynamic);
-  return finish(code, "FuncSetAttribute", ordinal);
+  const Code code = function_attributes(&attributes, device::kernel_function(kernel));
+  shared_bytes = attributes.sharedSizeBytes;
+  return code;
+}
+
+// A multiprocessor that is at work keeps its division into cache and shared memory, so all kernels
+// ask for the same one: else blocks of one could not join those of another, and the count of blocks
+// that fit would be wrong.
+Code divide_alike(int ordinal, std::size_t shared_bytes) {
+  int most = 0;
+  Code code = device_attribute(&most, kSharedMemoryOfProcessor, ordinal);
+  if (code != kOk || most <= 0) return code;
+  const std::size_t percent = 100 * kBlocksTogether * shared_bytes / static_cast<std::size_t>(most);
+  const int wanted = static_cast<int>(std::min<std::size_t>(100, percent + 1));
+  for (std::uint32_t kernel = 0; kernel < device::kKernels && code == kOk; ++kernel) {
+    code = function_set(device::kernel_function(kernel), kSharedMemoryCarveout, wanted);
+  }
+  return code;
 }
 
 }  // namespace
 
 gyreResult load_kernels(int ordinal) noexcept {
   return beside_captures(ordinal, [&] {
-    int shared_at_most = 0;
-    const Code code = device_attribute(&shared_at_most, kSharedMemoryAtMost, ordinal);
-    if (code != kOk) return failure(code, "DeviceGetAttribute", ordinal);
+    std::size_t most_shared = 0;
     for (std::uint32_t kernel = 0; kernel < device::kKernels; ++kernel) {
-      const auto result = load_kernel(ordinal, kernel, shared_at_most);
-      if (result != gyreSuccess) return result;
+      std::size_t shared = 0;
+      const Code code = load_kernel(kernel, shared);
+      if (code != kOk) return failure(code, "FuncGetAttributes", ordinal);
+      most_shared = std::max(most_shared, shared);
     }
-    return gyreSuccess;
+    return finish(divide_alike(ordinal, most_shared), "FuncSetAttribute", ordinal);
   });
 }
 

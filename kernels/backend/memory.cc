@@ -58,8 +58,11 @@ gyreResult pin(int ordinal, void* pointer, std::size_t bytes) {
 gyreResult unpin(int ordinal, void* pointer) {
   auto& ranges = pinned().ranges;
   const auto found = ranges.find(pointer);
-  if (found != ranges.end() && --found->second.users > 0) return gyreSuccess;
-  if (found != ranges.end()) ranges.erase(found);
+  if (found == ranges.end()) {
+    return refuse(gyreErrorInvalidArgument, fmt::format("{} was not registered here", pointer));
+  }
+  if (--found->second.users > 0) return gyreSuccess;
+  ranges.erase(found);
   return finish(host_unpin(pointer), "HostUnregister", ordinal);
 }
 
@@ -125,10 +128,8 @@ gyreResult host_register(int ordinal, void* pointer, size_t bytes, void** device
     const Code code = host_device_pointer(device_pointer, pointer, 0);
     if (code == kOk) return gyreSuccess;
     *device_pointer = nullptr;
-    const auto result = failure(code, "HostGetDevicePointer", ordinal);
-    // Its own failure would hide the first one's text.
-    if (unpin(ordinal, pointer) != gyreSuccess) return failure(code, "HostRegister", ordinal);
-    return result;
+    (void)unpin(ordinal, pointer);  // before the failure that is told
+    return failure(code, "HostGetDevicePointer", ordinal);
   });
 }
 

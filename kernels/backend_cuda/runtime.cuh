@@ -38,8 +38,8 @@ inline constexpr unsigned kHostRegister = cudaHostRegisterPortable | cudaHostReg
 inline constexpr unsigned kIpcOpen = cudaIpcMemLazyEnablePeerAccess;
 inline constexpr auto kCopyAnyWay = cudaMemcpyDefault;
 inline constexpr auto kProcessorCount = cudaDevAttrMultiProcessorCount;
-inline constexpr auto kSharedMemoryAtMost = cudaDevAttrMaxSharedMemoryPerBlockOptin;
-inline constexpr auto kDynamicSharedMemory = cudaFuncAttributeMaxDynamicSharedMemorySize;
+inline constexpr auto kSharedMemoryOfProcessor = cudaDevAttrMaxSharedMemoryPerMultiprocessor;
+inline constexpr auto kSharedMemoryCarveout = cudaFuncAttributePreferredSharedMemoryCarveout;
 
 inline constexpr auto& error_name = cudaGetErrorName;
 inline constexpr auto& error_text = cudaGetErrorString;

@@ -40,8 +40,8 @@ inline constexpr unsigned kHostRegister = hipHostRegisterPortable | hipHostRegis
 inline constexpr unsigned kIpcOpen = hipIpcMemLazyEnablePeerAccess;
 inline constexpr auto kCopyAnyWay = hipMemcpyDefault;
 inline constexpr auto kProcessorCount = hipDeviceAttributeMultiprocessorCount;
-inline constexpr auto kSharedMemoryAtMost = hipDeviceAttributeMaxSharedMemoryPerBlock;
-inline constexpr auto kDynamicSharedMemory = hipFuncAttributeMaxDynamicSharedMemorySize;
+inline constexpr auto kSharedMemoryOfProcessor = hipDeviceAttributeMaxSharedMemoryPerMultiprocessor;
+inline constexpr auto kSharedMemoryCarveout = hipFuncAttributePreferredSharedMemoryCarveout;
 
 inline constexpr auto& error_name = hipGetErrorName;
 inline constexpr auto& error_text = hipGetErrorString;
