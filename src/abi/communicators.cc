@@ -283,6 +283,7 @@ ncclResult_t gyre_ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t*
     filled.version = properties->version;
     filled.rank = live->rank();
     filled.nRanks = live->world();
+    filled.cudaDev = filled.nvmlDev = live->device();
     filled.ginType = NCCL_GIN_TYPE_NONE;
     filled.railedGinType = NCCL_GIN_TYPE_NONE;
     // An older caller's structure ends earlier.

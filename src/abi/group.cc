@@ -286,6 +286,11 @@ Result<std::optional<double>> group_simulate() {
     return Error{Status::invalid_usage, "not in a group call"};
   }
   if (--group.depth > 0) return std::optional<double>();
+  if (!group.device_shares.empty()) {
+    discard_openings();
+    group.clear();
+    return Error{Status::invalid_usage, "calls of ranks on devices have no predicted time"};
+  }
   std::map<const Communicator*, double> seconds;
   for (const Share& share : group.shares) {
     for (const Call& call : share.calls) {

@@ -20,8 +20,7 @@ Result<void> device_alloc(const gyreBackend& backend, void** address, std::size_
       backend.memory_alloc(ordinal, size, address) == gyreSuccess) {
     return {};
   }
-  return Error{Status::system, fmt::format("{} device {}: allocating {} bytes: {}", backend.name,
-                                           ordinal, size, backend.last_error())};
+  return device_error(backend, ordinal, fmt::format("allocating {} bytes", size));
 }
 
 Result<void> device_free(const gyreBackend& backend, void* address) {

@@ -42,6 +42,8 @@ ncclResult_t code_of(Status status) {
       return ncclRemoteError;
     case Status::system:
       return ncclSystemError;
+    case Status::device:
+      return ncclUnhandledCudaError;
     case Status::invalid_argument:
       return ncclInvalidArgument;
     case Status::invalid_usage:

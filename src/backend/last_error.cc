@@ -18,6 +18,7 @@ gyreResult code_of(Status status) {
     case Status::invalid_usage:
       return gyreErrorInvalidArgument;
     case Status::system:
+    case Status::device:
       return gyreErrorSystem;
     case Status::aborted:
     case Status::timeout:

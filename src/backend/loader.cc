@@ -7,6 +7,7 @@
 #include <array>
 
 #include "backend/host_backend.hpp"
+#include "base/log.hpp"
 #include "base/settings.hpp"
 
 namespace gyre {
@@ -72,14 +73,17 @@ Result<void> check_device(const gyreBackend& table) {
   return {};
 }
 
-Result<const gyreBackend*> find_plugin(gyreDeviceKind kind) {
+Result<const gyreBackend*> open_plugin(gyreDeviceKind kind) {
   const std::string file = fmt::format("libgyre_{}.so", name_of(kind));
   const std::string beside = own_folder() + file;
   // One that is there and cannot be loaded is the one that was meant, and its error says why.
   const bool there = ::access(beside.c_str(), F_OK) == 0;
-  auto table = load_plugin(there ? beside : file, kind);
-  if (!table) return table;
-  GYRE_TRY(check_device(**table));
+  return load_plugin(there ? beside : file, kind);
+}
+
+Result<const gyreBackend*> find_plugin(gyreDeviceKind kind) {
+  GYRE_TRY_ASSIGN(const gyreBackend* const table, open_plugin(kind));
+  GYRE_TRY(check_device(*table));
   return table;
 }
 
@@ -140,7 +144,15 @@ Result<const gyreBackend*> find_backend(gyreDeviceKind kind) {
   }
   for (const gyreDeviceKind candidate : {gyreDeviceCuda, gyreDeviceHip}) {
     if (!has_driver(candidate)) continue;
-    if (auto table = find_plugin(candidate)) return table;
+    const auto table = open_plugin(candidate);
+    if (table && check_device(**table)) return table;
+    // A program that has such devices would hand their memory to ranks on the host.
+    if (!table) {
+      log_warn(
+          "there is a driver for {}, but ranks run on the host: {}; GYRE_DEVICE={} makes that "
+          "an error, GYRE_DEVICE=host says that it is meant",
+          name_of(candidate), table.error().text, name_of(candidate));
+    }
   }
   return host_backend();
 }

@@ -63,6 +63,8 @@ std::string_view name_of(Status status) {
       return "peer lost";
     case Status::system:
       return "system error";
+    case Status::device:
+      return "device error";
     case Status::invalid_argument:
       return "invalid argument";
     case Status::invalid_usage:

@@ -21,6 +21,7 @@ enum class Status : std::uint8_t {
   timeout,           // a deadline passed
   peer_lost,         // another rank died, left or aborted
   system,            // a system call failed
+  device,            // a device, or its driver, failed
   invalid_argument,  // a value that can never be right
   invalid_usage,     // a call that is not allowed now, or not provided
   internal,          // a defect of Gyre
