@@ -123,6 +123,32 @@ TEST_P(Waiting, EndsWithTheAbortOfItsPeer) {
   });
 }
 
+// In good order, without having made the call.
+TEST_P(Waiting, EndsWhenItsPeerDestroys) {
+  GYRE_NEEDS_DEVICE();
+  const ncclUniqueId id = new_id();
+  std::barrier issued(2);
+  on_threads(2, [&](int rank) {
+    DeviceRankUnderTest one{rank, nullptr, rank_stream()};
+    const ncclResult_t opened = ncclCommInitRank(&one.comm, 2, id, rank);
+    DeviceArray<float> data(kLarge, 1.0F);
+    if (opened == ncclSuccess && rank == 0) {
+      EXPECT_TRUE(ok(GetParam().issue(one, data.data())));
+    }
+    issued.arrive_and_wait();
+    ASSERT_TRUE(ok(opened));
+    if (rank == 1) {
+      EXPECT_TRUE(ok(ncclCommDestroy(one.comm)));
+      return;
+    }
+    const Verdict verdict = verdict_of(one.comm);
+    EXPECT_EQ(verdict.code, ncclRemoteError);
+    EXPECT_TRUE(verdict.names("rank 1")) << verdict.text;
+    EXPECT_TRUE(done(one.stream));
+    EXPECT_TRUE(ok(ncclCommAbort(one.comm)));
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Calls, Waiting,
                          testing::Values(Named{"SmallAllReduce", all_reduce(kSmall)},
                                          Named{"LargeAllReduce", all_reduce(kLarge)},
