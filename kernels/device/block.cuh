@@ -43,7 +43,8 @@ struct Block {
   FoldTask task;
   std::uint32_t channel;
   std::uint32_t channels;
-  bool stop;  // aborted
+  bool stop;    // aborted
+  bool mapped;  // by all ranks (mapped.cuh)
 
   // Steps are decoded one by each thread of the first warp, ahead of their turn.
   Cursor cursor;  // behind the last of them
@@ -64,6 +65,7 @@ struct Block {
   std::uint64_t heads[kMostPeers];     // credits as they were when last looked at
   std::uint64_t referred[kMostPeers];  // position after the last reference sent; 0: none
   std::uint8_t refers[kMostPeers];
+  Shifts shifts[kMostPeers];  // 0 where the peer's addresses are this rank's
 
   __device__ const DecodedStep& current() const { return ahead[ahead_at]; }
 };

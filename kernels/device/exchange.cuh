@@ -6,14 +6,13 @@
 // Two buffers in turn suffice. A rank writes for exchange k + 2 over what it wrote for k only after
 // it has seen all of k + 1, which each peer sent after it was done with k.
 //
-// The first line of a channel says which call it is of (lines.cuh).
+// The first line of a channel says which call it is of (meeting.cuh).
 #pragma once
 
 #include "kernels/device/access.cuh"
 #include "kernels/device/element.cuh"
-#include "kernels/device/lines.cuh"
+#include "kernels/device/meeting.cuh"
 #include "kernels/device/operation.cuh"
-#include "kernels/device/waits.cuh"
 
 namespace gyre::device {
 
@@ -21,26 +20,16 @@ namespace gyre::device {
 inline constexpr std::uint32_t kLinesTogether = 8;
 
 // One block's share of an exchange.
-struct Exchange {
-  const Rank& rank;
-  const Work& work;
-  std::uint32_t channel;
+struct Exchange : Meeting {
   std::uint32_t channels;
-  std::uint64_t number;  // among the channel's
-  std::uint32_t flag;
   std::uint64_t bytes;
   std::uint64_t lines;  // of the whole message
 
-  // The line of this channel at `receiver` that `sender` writes.
-  __device__ uint4* line(std::uint32_t receiver, std::uint32_t sender, std::uint32_t index) const {
-    return lines_at(rank, number, channel, receiver, sender) + index;
-  }
   // The message's line that this thread has in a round, or `lines`: none.
   __device__ std::uint64_t line_of(std::uint32_t round) const {
-    const std::uint64_t at = (std::uint64_t{round} * channels + channel) * kThreads + threadIdx.x;
+    const std::uint64_t at = (std::uint64_t{round} * channels + channel) * blockDim.x + threadIdx.x;
     return at < lines ? at : lines;
   }
-  __device__ Matter matter() const { return {work.stamp, work.tag, bytes}; }
 };
 
 // The 8 bytes of line `at`, fewer at the end of the message; any alignment.
@@ -72,15 +61,6 @@ __device__ __forceinline__ void store_payload(const Exchange& exchange, std::uin
   }
 }
 
-__device__ inline void send_line(const Exchange& exchange, std::uint32_t index, const uint4& line) {
-  const Rank& rank = exchange.rank;
-  for (std::uint32_t i = 1; i < rank.world; ++i) {
-    std::uint32_t peer = rank.rank + i;  // not everybody to the same one first
-    if (peer >= rank.world) peer -= rank.world;
-    store_line(exchange.line(peer, rank.rank, index), line);
-  }
-}
-
 // Waits for the lines that ranks `first` on wrote, as many as are on their way together. False:
 // stop.
 __device__ inline bool receive_lines(const Exchange& exchange, std::uint32_t first,
@@ -93,7 +73,7 @@ __device__ inline bool receive_lines(const Exchange& exchange, std::uint32_t fir
     for (std::uint32_t i = 0; i < kLinesTogether; ++i) {
       const std::uint32_t sender = first + i;
       if (sender < rank.world && sender != rank.rank) {
-        lines[i] = load_line(exchange.line(rank.rank, sender, index));
+        lines[i] = load_line(exchange.line_from(sender, index));
       }
     }
 #pragma unroll
@@ -110,65 +90,14 @@ __device__ inline bool receive_lines(const Exchange& exchange, std::uint32_t fir
   }
 }
 
-// Whether a peer sent over a lane what no call of this rank has taken, so that it is in another
-// one. Had it come through this one, its lines would then be there to see. Not part of its caller,
-// whose registers it would add to.
-static __device__ __noinline__ bool is_on_lane(const Exchange& exchange, std::uint32_t peer,
-                                               Matter* theirs) {
-  if (exchange.channel != 0) return false;  // the first channel is at work in every call
-  const LaneView& lane = exchange.rank.lanes[peer].receive;
-  const std::uint64_t position = exchange.rank.ends[peer].received;
-  const SlotHeader& header = lane.headers[slot_index(lane, position)];
-  if (load_acquire_system(sequence_of(header)) != position + 1) return false;
-  *theirs = matter_of(header);
-  return true;
-}
-
-// Waits for a peer's first line. False: stop.
-__device__ inline bool wait_first_line(const Exchange& exchange, std::uint32_t peer, uint4* line) {
-  const Rank& rank = exchange.rank;
-  const uint4* from = exchange.line(rank.rank, peer, 0);
-  const auto look = [&] {
-    *line = load_line(from);
-    return has_flag(*line, exchange.flag);
-  };
-  const auto hopeless = [&] {
-    Matter theirs;
-    if (!is_on_lane(exchange, peer, &theirs) || look()) return false;
-    report(rank, Fault::other_call, peer, exchange.matter(), theirs);
-    return true;
-  };
-  const auto late = [&] { report(rank, Fault::timeout, peer, exchange.matter(), {}); };
-  Patience patience(rank);
-  while (!look()) {
-    if (!patience.lasts(hopeless, late)) return false;
-  }
-  return true;
-}
-
-// Whether every peer is in the same call; its first line says which. One thread a peer.
-__device__ inline bool agree(const Exchange& exchange) {
-  const Rank& rank = exchange.rank;
-  const uint4 own = first_line(exchange.work.tag, exchange.work.stamp, exchange.flag);
-  for (std::uint32_t peer = threadIdx.x; peer < rank.world; peer += kThreads) {
-    if (peer == rank.rank) continue;
-    uint4 line;
-    if (!wait_first_line(exchange, peer, &line)) return false;
-    if (line.x == own.x && line.z == own.z) continue;
-    report(rank, Fault::other_call, peer, exchange.matter(), matter_of(line));
-    return false;
-  }
-  return true;
-}
-
 // Folds the message's line `at`, in rank order. False: stop.
 template <class Form, class Operation>
 __device__ __forceinline__ bool fold_line(const Exchange& exchange, const Operation& operation,
-                                          std::uint64_t at, std::uint32_t index) {
+                                          std::uint64_t at, std::uint32_t index,
+                                          std::uint64_t own) {
   using Code = typename Form::Code;
   using Acc = typename Form::Acc;
   constexpr int kElements = kLinePayload / sizeof(Code);
-  const std::uint64_t own = load_payload<Code>(exchange, at);
   Acc acc[kElements];
 #pragma unroll 1
   for (std::uint32_t first = 0; first < exchange.rank.world; first += kLinesTogether) {
@@ -178,7 +107,7 @@ __device__ __forceinline__ bool fold_line(const Exchange& exchange, const Operat
     for (std::uint32_t i = 0; i < kLinesTogether; ++i) {
       const std::uint32_t sender = first + i;
       if (sender >= exchange.rank.world) break;
-      const std::uint64_t theirs = static_cast<std::uint64_t>(lines[i].z) << 32 | lines[i].x;
+      const std::uint64_t theirs = data_of(lines[i]);
       const std::uint64_t payload = sender == exchange.rank.rank ? own : theirs;
 #pragma unroll
       for (int e = 0; e < kElements; ++e) {
@@ -198,27 +127,43 @@ __device__ __forceinline__ bool fold_line(const Exchange& exchange, const Operat
   return true;
 }
 
+// The message is in flight while the channel's count is: neither needs the other.
 template <class Form, class Operation>
-__device__ __noinline__ void exchange_with(const Exchange& exchange, Operation operation) {
+__device__ __noinline__ void exchange_with(const Launch& launch, Operation operation) {
   using Code = typename Form::Code;
   constexpr std::uint32_t kRounds = kExchangeLines / kThreads;
-  if (threadIdx.x == 0) {
-    send_line(exchange, 0, first_line(exchange.work.tag, exchange.work.stamp, exchange.flag));
-  }
+  const Rank& rank = launch.rank;
+  const Work& work = launch.inline_works[0];
+  std::uint64_t* count = rank.exchange.counts + blockIdx.x;
+  const std::uint64_t number = *count;
+  const std::uint64_t bytes = work.input_layout.count * sizeof(Code);
+  const Exchange exchange{{rank, launch.inboxes, work, blockIdx.x, number, flag_of(number)},
+                          launch.channels,
+                          bytes,
+                          (bytes + kLinePayload - 1) / kLinePayload};
+  std::uint64_t payloads[kRounds];
+#pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
-    if (at == exchange.lines) break;
-    const std::uint64_t payload = load_payload<Code>(exchange, at);
-    send_line(exchange, 1 + round * kThreads + threadIdx.x,
-              make_uint4(static_cast<std::uint32_t>(payload), exchange.flag,
-                         static_cast<std::uint32_t>(payload >> 32), exchange.flag));
+    if (at < exchange.lines) payloads[round] = load_payload<Code>(exchange, at);
+  }
+  greet(exchange);
+#pragma unroll
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    if (exchange.line_of(round) == exchange.lines) break;
+    send_line(exchange, 1 + round * blockDim.x + threadIdx.x,
+              line_of(payloads[round], exchange.flag));
   }
   if (!agree(exchange)) return;
+#pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
+    const std::uint32_t index = 1 + round * blockDim.x + threadIdx.x;
     if (at == exchange.lines) break;
-    if (!fold_line<Form>(exchange, operation, at, 1 + round * kThreads + threadIdx.x)) return;
+    if (!fold_line<Form>(exchange, operation, at, index, payloads[round])) return;
   }
+  __syncthreads();
+  if (threadIdx.x == 0) *count = number + 1;
 }
 
 // Not for premulsum, and not for averages that may have to be summed again (kRescues).
@@ -227,34 +172,19 @@ __device__ void run_exchange(const Launch& launch) {
   using Plain = typename FormsOf<type>::Plain;
   using Ordered = typename FormsOf<type>::Ordered;
   using Averaged = typename FormsOf<type>::Averaged;
-  const Rank& rank = launch.rank;
-  const Work& work = launch.inline_works[0];
-  std::uint64_t* count = rank.exchange.counts + blockIdx.x;
-  const std::uint64_t number = *count;
-  const std::uint64_t bytes = work.input_layout.count * size_of(type);
-  const Exchange exchange{rank,       work,
-                          blockIdx.x, launch.channels,
-                          number,     flag_of(number),
-                          bytes,      (bytes + kLinePayload - 1) / kLinePayload};
-  switch (work.fold.op) {
+  const Fold& fold = launch.inline_works[0].fold;
+  switch (fold.op) {
     case ReduceOp::prod:
-      exchange_with<Plain>(exchange, Product<typename Plain::Acc>());
-      break;
+      return exchange_with<Plain>(launch, Product<typename Plain::Acc>());
     case ReduceOp::max:
-      exchange_with<Ordered>(exchange, Maximum<typename Ordered::Acc>());
-      break;
+      return exchange_with<Ordered>(launch, Maximum<typename Ordered::Acc>());
     case ReduceOp::min:
-      exchange_with<Ordered>(exchange, Minimum<typename Ordered::Acc>());
-      break;
+      return exchange_with<Ordered>(launch, Minimum<typename Ordered::Acc>());
     case ReduceOp::avg:
-      exchange_with<Averaged>(exchange, Average<typename Averaged::Acc>(work.fold.ranks));
-      break;
+      return exchange_with<Averaged>(launch, Average<typename Averaged::Acc>(fold.ranks));
     default:
-      exchange_with<Plain>(exchange, Sum<typename Plain::Acc>());
-      break;
+      return exchange_with<Plain>(launch, Sum<typename Plain::Acc>());
   }
-  __syncthreads();
-  if (threadIdx.x == 0) *count = number + 1;
 }
 
 }  // namespace gyre::device

@@ -11,7 +11,7 @@ namespace gyre::device {
 // Lies in shared memory; filled by one warp before a barrier.
 struct FoldTask {
   const std::byte* sources[kMostPeers + 1];
-  std::byte* targets[2 * kMostPeers + 1];
+  std::byte* targets[kMostPeers + 1];
   std::uint32_t source_count;
   std::uint32_t target_count;
   std::uint64_t elements;

@@ -7,6 +7,7 @@
 
 #include "kernels/device/batch.cuh"
 #include "kernels/device/fold.cuh"
+#include "kernels/device/mapped.cuh"
 #include "kernels/factor.hpp"
 
 namespace gyre::device {
@@ -25,6 +26,7 @@ __device__ inline void enter(Block& block, const Launch& launch) {
   block.channel = blockIdx.x % launch.channels;
   block.channels = launch.channels;
   block.stop = false;
+  block.mapped = true;  // unless a rank says no
   copy_words(&block.rank, &launch.rank, sizeof(Rank));
   const std::uint32_t row = (blockIdx.x % launch.channels) * rank.world;
   copy_words(block.lanes, rank.lanes + row, rank.world * sizeof(LanePair));
@@ -33,6 +35,7 @@ __device__ inline void enter(Block& block, const Launch& launch) {
     block.heads[i] = 0;
     block.referred[i] = 0;
     block.refers[i] = rank.refers[i];
+    block.shifts[i] = {};
   }
 }
 
@@ -73,8 +76,12 @@ __device__ inline bool take_token(const Block& block) {
   Tokens& tokens = block.rank.tokens[block.channel];
   const std::uint32_t other = 1 - block.work.strand;
   const std::uint64_t next = ++tokens.taken[block.work.strand];
-  return wait_for(block, block.rank.rank,
-                  [&] { return load_acquire_device(&tokens.given[other]) >= next; });
+  Patience patience(block.rank);
+  while (load_acquire_device(&tokens.given[other]) < next) {
+    // The other strand waits for a peer, has the deadline, and knows whom to name.
+    if (!patience.lasts_for_own()) return false;
+  }
+  return true;
 }
 __device__ inline void give_token(const Block& block) {
   Tokens& tokens = block.rank.tokens[block.channel];
@@ -186,10 +193,17 @@ __device__ void run_chain(const Launch& launch, Move move) {
   const Work* works = launch.works != nullptr ? launch.works : launch.inline_works;
   const Work* work = works + blockIdx.x / launch.channels;
   enter(block, launch);
+  if (works->asks) {
+    __syncthreads();
+    settle_mapping(block, launch);
+    __syncthreads();
+    if (block.stop) return;
+  }
   for (;;) {
     begin(block, launch, *work);
     __syncthreads();
     if (threadIdx.x == 0) {
+      if (block.work.asks && block.mapped) take_mapped_cut(block.work);
       read_scalar(block);
       rewind(block);
     }
@@ -200,6 +214,7 @@ __device__ void run_chain(const Launch& launch, Move move) {
     __syncthreads();
   }
   leave(block);
+  if (works->asks && threadIdx.x == 0 && !block.stop) end_question(launch);
 }
 
 }  // namespace gyre::device

@@ -76,6 +76,10 @@ __device__ __forceinline__ void store_relaxed_system(std::uint64_t* to, std::uin
 __device__ __forceinline__ std::uint32_t exchange_system(std::uint32_t* at, std::uint32_t value) {
   return __hip_atomic_exchange(at, value, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+// Adds 1, and gives what was there before. Both an acquire and a release.
+__device__ __forceinline__ std::uint32_t count_device(std::uint32_t* at) {
+  return __hip_atomic_fetch_add(at, 1U, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+}
 // Both an acquire and a release, for the relaxed accesses before and after it.
 __device__ __forceinline__ void fence_system() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, ""); }
 
@@ -147,6 +151,12 @@ __device__ __forceinline__ std::uint32_t exchange_system(std::uint32_t* at, std:
                : "=r"(before)
                : "l"(at), "r"(value)
                : "memory");
+  return before;
+}
+// Adds 1, and gives what was there before. Both an acquire and a release.
+__device__ __forceinline__ std::uint32_t count_device(std::uint32_t* at) {
+  std::uint32_t before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(at) : "memory");
   return before;
 }
 // Both an acquire and a release, for the relaxed accesses before and after it.

@@ -7,6 +7,17 @@
 
 namespace gyre::device {
 
+// A message that lies in a buffer of the peer's call: its address there, and here.
+__device__ inline void read_reference(Block& block, std::uint32_t i, std::uint32_t peer,
+                                      const SlotHeader& header) {
+  const Shifts& shifts = block.shifts[peer];
+  const auto side = static_cast<Side>(header.reference.region);
+  const std::uint64_t shift = side == Side::input ? shifts.input : shifts.output;
+  block.messages[i] = reinterpret_cast<const std::byte*>(header.location + shift);
+  const std::uint64_t place = header.reference.place_location;
+  if (place != 0) block.offered[i] = reinterpret_cast<std::byte*>(place + shifts.output);
+}
+
 // Takes the message at the front of the lane from the i-th sender. False: stop.
 __device__ inline bool take_message(Block& block, std::uint32_t i, std::uint32_t peer) {
   const LaneView& lane = block.lanes[peer].receive;
@@ -28,8 +39,7 @@ __device__ inline bool take_message(Block& block, std::uint32_t i, std::uint32_t
       block.messages[i] = lane.data + index * lane.slot_bytes;
       return true;
     case SlotKind::address:
-      block.messages[i] = reinterpret_cast<const std::byte*>(header.location);
-      block.offered[i] = reinterpret_cast<std::byte*>(header.reference.place_location);
+      read_reference(block, i, peer, header);
       return true;
     case SlotKind::placed:
       block.messages[i] = nullptr;
@@ -55,6 +65,9 @@ __device__ inline void fill_reference(Block& block, const DecodedStep& step, std
   header.kind = SlotKind::address;
   header.location = reinterpret_cast<std::uint64_t>(step.stays);
   SlotHeader::Reference reference{};
+  const ResolvedStep& resolved = step.step;
+  reference.region = static_cast<std::uint64_t>(resolved.target != kNoChunk ? resolved.target_side
+                                                                            : resolved.source_side);
   reference.place_location = reinterpret_cast<std::uint64_t>(step.offer);
   header.reference = reference;
   block.referred[peer] = block.ends[peer].sent + 1;

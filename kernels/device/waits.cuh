@@ -39,6 +39,13 @@ class Patience {
  public:
   __device__ explicit Patience(const Rank& rank) : rank_(rank) {}
 
+  // After another look in vain at what another block of the same rank does, which has the deadline:
+  // whether to look again.
+  __device__ bool lasts_for_own() {
+    look_in_vain();
+    return ++spins_ % kSpinsPerLook != 0 || load_relaxed_system(&rank_.mailbox->abort) == 0;
+  }
+
   // After another look in vain: whether to look again. `hopeless` is asked now and then whether
   // that is known to be of no use, and tells why; `late` tells of the deadline.
   template <class Hopeless, class Late>
@@ -60,6 +67,14 @@ class Patience {
   std::uint64_t since_ = 0;
 };
 
+// Whether a peer has destroyed its communicator. Whatever it had to do in a call is then to be seen
+// after this.
+__device__ inline bool has_left(const Rank& rank, std::uint32_t peer) {
+  if ((load_relaxed_system(&rank.mailbox->left) >> peer & 1) == 0) return false;
+  fence_system();
+  return true;
+}
+
 // Whether a peer has begun an exchange that this rank has not come to, while this rank is in a call
 // of another kind. What the peer had to do in that call, had it been in it, is then to be seen
 // after this. Not part of its callers, whose registers it would add to.
@@ -68,7 +83,7 @@ static __device__ __noinline__ bool is_in_exchange(const Block& block, std::uint
   if (block.channel != 0) return false;  // the first channel is at work in every call
   const Rank& rank = block.rank;
   const std::uint64_t number = rank.exchange.counts[0];
-  const uint4 line = load_line(lines_at(rank, number, 0, rank.rank, peer));
+  const uint4 line = load_line(lines_at(rank, rank.exchange.inbox, number, 0, peer));
   if (!has_flag(line, flag_of(number))) return false;
   *theirs = matter_of(line);
   fence_system();
@@ -81,9 +96,10 @@ __device__ bool wait_for(const Block& block, std::uint32_t peer, Ready ready) {
   Patience patience(block.rank);
   while (!ready()) {
     const auto hopeless = [&] {
-      Matter theirs;
-      if (!is_in_exchange(block, peer, &theirs) || ready()) return false;
-      report(block.rank, Fault::other_call, peer, matter_of(block), theirs);
+      Matter theirs{};
+      const bool left = has_left(block.rank, peer);
+      if ((!left && !is_in_exchange(block, peer, &theirs)) || ready()) return false;
+      report(block.rank, left ? Fault::left : Fault::other_call, peer, matter_of(block), theirs);
       return true;
     };
     const auto late = [&] { report(block.rank, Fault::timeout, peer, matter_of(block), Matter{}); };

@@ -36,7 +36,7 @@ struct LanePair {
   LaneView receive;  // the other way round
 };
 
-// How far this rank's two ends of a LanePair are. Read and written by the one block at work there.
+// How far this rank's two ends of a LanePair are. Each is moved by the one block at work there.
 struct Ends {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
@@ -51,9 +51,13 @@ struct Tokens {
 // The short form of the one-shot all-reduce (exchange.cuh): everybody writes everything to
 // everybody, in lines that carry their own flags.
 struct ExchangeView {
-  // Of every rank, where senders write: [buffer][sender][channel][kExchangeLines + 1] lines.
-  std::byte* const* inboxes = nullptr;
+  std::byte* inbox = nullptr;       // this rank's (Inboxes)
   std::uint64_t* counts = nullptr;  // [channel]: exchanges done; this rank's own
+};
+// Of every rank, where senders write: [buffer][sender][channel][kExchangeLines + 1] lines. They
+// travel with each launch: a small message is done in few times what device memory takes to answer.
+struct Inboxes {
+  std::byte* of[kMostPeers] = {};
 };
 inline constexpr std::uint32_t kLineBytes = 16;
 inline constexpr std::uint32_t kLinePayload = 8;
@@ -65,15 +69,47 @@ constexpr std::uint64_t exchange_inbox_bytes(std::uint64_t world, std::uint64_t 
   return kExchangeBuffers * world * channels * (kExchangeLines + 1) * kLineBytes;
 }
 
+// Memory of a peer's process that this rank's process has mapped (mapped.cuh). The host fills it
+// in, the shift first.
+struct Mapping {
+  std::uint64_t allocation = 0;  // the number it has in its owner's process; 0: a free place
+  std::uint64_t shift = 0;       // to be added to the owner's addresses
+};
+inline constexpr std::uint32_t kMappings = 256;     // of one peer
+inline constexpr std::uint32_t kMappingPlaces = 8;  // where one can be, from its number on
+inline constexpr std::uint64_t kNoAllocation = 0;   // there is nothing to be reached
+inline constexpr std::uint64_t kUnreachable = ~std::uint64_t{0};
+
+// What is added to a peer's addresses in the buffers of its call.
+struct Shifts {
+  std::uint64_t input = 0;
+  std::uint64_t output = 0;
+};
+
+// How a rank's first block tells the others of a launch what was answered.
+struct Verdict {
+  std::uint64_t latest = 0;  // twice the number of the question that was answered, plus the answer
+  std::uint64_t asked = 0;   // questions in launches that have ended
+  std::uint32_t ended = 0;   // blocks that are done with the launch at work; the last one counts it
+};
+
+struct MappingView {
+  const Mapping* table = nullptr;   // [peer][kMappings]
+  std::uint64_t* missed = nullptr;  // pinned: [peer][2], allocations of which none was found
+  Shifts* shifts = nullptr;         // [peer], of the call at work; the first block writes them
+  Verdict* verdict = nullptr;
+};
+
 enum class Fault : std::uint32_t {
   none = 0,
   other_call,  // a peer's slot belongs to another call
   timeout,     // a wait outlasted GYRE_TIMEOUT
   bad_slot,    // a peer wrote what no rank writes
+  left,        // a peer destroyed its communicator before it came to this call
 };
 
-// Pinned host memory that kernels and host share. `abort` is written by the host, and by the kernel
-// that finds a fault; the rest by the first such kernel, `fault` last, with release.
+// Pinned host memory that kernels and host share. `left` is written by the host; `abort` too, and
+// by the kernel that finds a fault; the rest by the first such kernel, `fault` last, with release.
 struct alignas(64) Mailbox {
   std::uint32_t abort = 0;
   std::uint32_t fault = 0;  // Fault
@@ -85,6 +121,7 @@ struct alignas(64) Mailbox {
   std::uint32_t peer_tag = 0;
   std::uint64_t own_bytes = 0;
   std::uint64_t peer_bytes = 0;
+  std::uint64_t left = 0;  // [peer] bits: who has destroyed its communicator
 };
 
 // A rank as its kernels see it; constant once the communicator is open.
@@ -101,6 +138,7 @@ struct Rank {
   std::uint32_t* reporting = nullptr;  // device memory: not 0 once a block writes the report
   std::uint64_t timeout_ns = 0;        // of one wait; 0: none
   ExchangeView exchange;
+  MappingView mappings;
 };
 
 // One strand of one program on one call's buffers.
@@ -122,6 +160,14 @@ struct Work {
   bool reducing = false;
   bool by_reference = false;  // the schedule allows references to the buffers
   bool striped = false;       // channels share every tile, stripe by stripe, instead of the tiles
+
+  // Ranks first ask each other whether all reach the buffers of all (mapped.cuh). If so they work
+  // by reference and striped, and on tiles of this cut.
+  bool asks = false;
+  std::uint64_t mapped_slice = 0;
+  std::uint64_t mapped_tiles = 0;
+  std::uint64_t input_allocation = kNoAllocation;
+  std::uint64_t output_allocation = kNoAllocation;
 };
 
 inline constexpr std::uint32_t kInlineWorks = kMaxStrands;
@@ -129,6 +175,7 @@ inline constexpr std::uint32_t kInlineWorks = kMaxStrands;
 // A kernel's only argument. Works 0 ... chains - 1 begin the chains.
 struct Launch {
   Rank rank;
+  Inboxes inboxes;
   const Work* works = nullptr;  // null: inline_works
   std::uint32_t chains = 0;
   std::uint32_t channels = 0;

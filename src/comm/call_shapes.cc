@@ -27,6 +27,16 @@ Call message_of(const Call& call, CallKind kind, std::size_t peer) {
 
 }  // namespace
 
+Roles roles_of(const Call& call, int rank) {
+  const bool at_root = !has_root(call.kind) || call.root == rank;
+  Roles roles;
+  roles.reads = call.kind != CallKind::receive &&
+                (at_root || call.kind == CallKind::reduce || call.kind == CallKind::gather);
+  roles.writes = call.kind != CallKind::send &&
+                 (at_root || call.kind == CallKind::broadcast || call.kind == CallKind::scatter);
+  return roles;
+}
+
 bool is_empty(const Call& call) {
   if (is_message(call) || call.kind == CallKind::all_to_all_v) return false;
   if (call.blocks == nullptr) return call.count == 0;

@@ -18,6 +18,13 @@ inline bool is_all_to_all(const Call& call) {
   return call.kind == CallKind::all_to_all || call.kind == CallKind::all_to_all_v;
 }
 
+// Which of its buffers a rank uses in a call, if the call has anything to move.
+struct Roles {
+  bool reads = false;
+  bool writes = false;
+};
+Roles roles_of(const Call& call, int rank);
+
 // A collective over nothing is done before it begins; a message of nothing is still a message.
 bool is_empty(const Call& call);
 

@@ -6,6 +6,7 @@
 
 #include "base/contain.hpp"
 #include "base/log.hpp"
+#include "comm/call_shapes.hpp"
 
 namespace gyre {
 namespace {
@@ -55,7 +56,7 @@ std::optional<Error> Communicator::async_error() const {
       return watch_->loss_of(*peer, "no call");
     }
   }
-  const bool flushing = state() == State::finalized && !options_.blocking && !turns_.idle();
+  const bool flushing = state() == State::finalized && !options_.blocking && !is_idle();
   if (flushing || background_.load(std::memory_order_acquire) != 0) {
     return Error{Status::in_progress, "a call is still running"};
   }
@@ -116,30 +117,25 @@ Result<void> Communicator::check(const Call& call) const {
   const bool symmetric = call.kind == CallKind::all_reduce || call.kind == CallKind::all_gather ||
                          call.kind == CallKind::reduce_scatter;
   if (symmetric && call.input != nullptr && call.output != nullptr) return {};
-  const bool rooted = call.kind == CallKind::reduce || call.kind == CallKind::broadcast ||
-                      call.kind == CallKind::gather || call.kind == CallKind::scatter;
+  const bool rooted = has_root(call.kind);
   const bool message = call.kind == CallKind::send || call.kind == CallKind::receive;
   if ((rooted || message) && (call.root < 0 || call.root >= world_)) {
     return Error{Status::invalid_argument,
                  fmt::format("{}: {} {} is not a rank of this communicator of {}",
                              name_of(call.kind), rooted ? "root" : "peer", call.root, world_)};
   }
-  const bool at_root = !rooted || call.root == rank_;
-  const bool reads = call.kind != CallKind::receive &&
-                     (at_root || call.kind == CallKind::reduce || call.kind == CallKind::gather);
-  const bool writes = call.kind != CallKind::send && (at_root || call.kind == CallKind::broadcast ||
-                                                      call.kind == CallKind::scatter);
+  const Roles roles = roles_of(call, rank_);
   const auto own = static_cast<std::size_t>(rank_);
   std::uint64_t sent = call.count;
   std::uint64_t received = call.count;
   if (call.kind == CallKind::all_gather_v) sent = call.blocks->receive_counts[own];
   if (call.kind == CallKind::reduce_scatter_v) received = call.blocks->send_counts[own];
   if (call.kind == CallKind::all_to_all_v || call.count == 0) return {};
-  if (reads && sent > 0 && call.input == nullptr) {
+  if (roles.reads && sent > 0 && call.input == nullptr) {
     return Error{Status::invalid_argument,
                  fmt::format("{}: the send buffer is NULL", name_of(call.kind))};
   }
-  if (writes && received > 0 && call.output == nullptr) {
+  if (roles.writes && received > 0 && call.output == nullptr) {
     return Error{Status::invalid_argument,
                  fmt::format("{}: the receive buffer is NULL", name_of(call.kind))};
   }

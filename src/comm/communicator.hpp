@@ -60,6 +60,10 @@ struct DevicePlannedCall : PlannedCall {
   std::uint32_t channels = 1;
   bool striped = false;
   bool exchange = false;
+  std::uint32_t threads = device::kThreads;
+  bool asks = false;
+  std::uint64_t mapped_slice = 0;
+  std::uint64_t mapped_tiles = 0;
 };
 
 struct CommOptions {
@@ -112,7 +116,8 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   // one: async_error() tells when they have ended.
   Result<void> finalize();
   // Ends it, locally and within 2 s whatever the peers do. `abort`: running calls are stopped and
-  // the peers told; otherwise they get a while to end.
+  // the peers told; otherwise they get a while to end, on a device 10 s more, where they may stand
+  // behind the user's own work.
   void close(bool abort);
 
   // Arguments that can be wrong by themselves: root, peer, pointers.
@@ -174,6 +179,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
 
   // lifetime.cc
   void stop(const Error& reason);
+  bool is_idle() const;
   void between_calls();
   void tear_down(bool calm);
 
@@ -199,13 +205,15 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<std::uint32_t> agree_on_channels(Deadline deadline);
   Result<void> open_device(Deadline deadline);
   void watch_device();
-  void close_device();
+  void close_device(bool calm);
   void look_at_device();
   std::optional<Error> device_fault() const;
 
   // enqueue.cc
   const DevicePlannedCall& device_planned(const Call& call);
   Result<void> move_tables(const Call& call, device::Work& work);
+  void offer_buffers(const Call& call, device::Work& work);
+  Result<void> released(Result<void> done, std::byte* memory, gyreStream_t stream);
   Result<void> enqueue_all(std::span<const Call> calls, gyreStream_t stream);
   Result<void> enqueue_collective(const Call& call, gyreStream_t stream);
   Result<void> enqueue_all_to_all(const Call& call, gyreStream_t stream);
@@ -265,6 +273,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   PlanFacts plan_facts_;
   std::unique_ptr<DeviceRank> device_;  // null: a host rank
   DevicePlannedCall device_planned_;
+  std::map<std::tuple<CallKind, Algorithm, int>, DeviceSchedule> device_schedules_;
   std::jthread device_watch_;  // last of them: it ends before what it looks at
 
   // Entered while the communicator opens or another one is derived from it: both use the control

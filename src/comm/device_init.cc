@@ -35,7 +35,9 @@ const char* kind_name(const PeerFacts& facts) {
 }  // namespace
 
 int Communicator::device() const {
-  return device_ != nullptr ? device_->ordinal() : std::max(options_.device, 0);
+  // Until then another thread may be about to choose it.
+  const bool chosen = state() != State::opening && device_ != nullptr;
+  return chosen ? device_->ordinal() : std::max(options_.device, 0);
 }
 
 Result<void> Communicator::choose_device() {
@@ -50,6 +52,14 @@ Result<void> Communicator::choose_device() {
   int ordinal = options_.device;
   if (ordinal < 0 && backend->device_current(&ordinal) != gyreSuccess) {
     return device_error(*backend, ordinal, "asking for the current device");
+  }
+  int count = 0;
+  if (backend->device_count(&count) != gyreSuccess) {
+    return device_error(*backend, ordinal, "asking how many devices there are");
+  }
+  if (ordinal >= count) {
+    return Error{Status::invalid_argument, fmt::format("{} device {} does not exist: there are {}",
+                                                       backend->name, ordinal, count)};
   }
   device_ = std::make_unique<DeviceRank>(*backend, ordinal);
   return {};
@@ -125,12 +135,19 @@ Result<void> Communicator::open_device(Deadline deadline) {
   GYRE_TRY_ASSIGN(const auto written,
                   control_->all_gather(bytes_of(1), "probes of device memory", deadline, &abort_));
   GYRE_TRY(lanes.probed());
-  device_->ready(milliseconds(settings_.timeout_ms));
+  GYRE_TRY(device_->ready(milliseconds(settings_.timeout_ms),
+                          static_cast<std::uint64_t>(settings_.map_bytes)));
   abort_.on_raise([this] { device_->abort(); });
   log_info(Subsystem::init, "rank {} of {}: {} device {}, {} channels, slots of {} bytes{}", rank_,
            world_, device_->backend().name, device_->ordinal(), channels,
            device_->facts().slot_bytes,
            device_->facts().one_process ? ", all ranks in one process" : "");
+  if (settings_.check) {
+    log_warn(
+        "rank {}: GYRE_CHECK compares the calls of host ranks only; ranks on devices notice "
+        "a disagreement by what arrives",
+        rank_);
+  }
   watch_device();
   return {};
 }
@@ -145,6 +162,8 @@ std::optional<Error> Communicator::device_fault() const {
       return Error{Status::timeout,
                    fmt::format("rank {}: {} did not end within {} s (GYRE_TIMEOUT): {} is late",
                                rank_, own, settings_.timeout_ms / 1000, peer)};
+    case device::Fault::left:
+      return watch_->loss_of(static_cast<int>(fault->peer), own);
     case device::Fault::other_call:
       return Error{
           Status::invalid_usage,
@@ -162,8 +181,10 @@ std::optional<Error> Communicator::device_fault() const {
 // Kernels cannot call: the host asks for what they found, and tells them of peers that are gone.
 void Communicator::look_at_device() {
   if (abort_.raised()) return;
+  device_->look_for_memory();
   std::optional<Error> error = device_fault();
   if (!error && watch_->changed()) {
+    device_->tell_who_left(watch_->all_left());
     if (const auto peer = watch_->gone_for(milliseconds(0))) {
       error = watch_->loss_of(*peer, "a call on the device");
     }
@@ -188,14 +209,17 @@ void Communicator::watch_device() {
   });
 }
 
-void Communicator::close_device() {
-  if (device_ == nullptr) return;
+void Communicator::close_device(bool calm) {
+  if (device_ == nullptr || device_->is_bare()) return;
   if (device_watch_.joinable()) {
     device_watch_.request_stop();
     device_watch_.join();
   }
   device_->abort();
-  if (device_->wait_idle(Deadline::after(kLastKernels))) return;
+  if (device_->wait_idle(Deadline::after(kLastKernels))) {
+    if (calm) device_->rest();
+    return;
+  }
   log_warn("rank {}: a kernel did not leave within {} ms of the abort; its memory is kept", rank_,
            kLastKernels.count());
   device_->abandon();

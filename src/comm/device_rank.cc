@@ -7,6 +7,8 @@
 #include <bit>
 #include <thread>
 
+#include "transport/device/leftovers.hpp"
+
 namespace gyre {
 namespace {
 
@@ -34,7 +36,14 @@ DeviceRank::DeviceRank(const gyreBackend& backend, int ordinal)
     : backend_(backend), ordinal_(ordinal) {}
 
 DeviceRank::~DeviceRank() {
+  watch_.reset();
   for (gyreEvent_t event : events_) (void)backend_.event_destroy(ordinal_, event);
+  mappings_.reset();
+  lanes_.reset();
+  mailbox_ = {};
+  staging_.clear();
+  // After an abort the user's own kernels may run for ever: a later communicator's end will do.
+  if (calm_) Leftovers::of_process().settle();
 }
 
 Error DeviceRank::failed(std::string_view what) const {
@@ -71,6 +80,9 @@ Result<std::uint32_t> DeviceRank::fitting_channels(int neighbours) const {
 }
 
 Result<void> DeviceRank::open(int rank, int world, std::uint32_t channels) {
+  Leftovers::of_process().settle();
+  watch_ = std::make_unique<Leftovers::Watch>(
+      [this] { return wait_idle(Deadline::after(milliseconds(0))); });
   facts_.channels = channels;
   facts_.slot_bytes = slot_bytes_for(static_cast<std::uint64_t>(world), channels);
   GYRE_TRY_ASSIGN(mailbox_, DeviceMemory::on_host(backend_, ordinal_, sizeof(device::Mailbox)));
@@ -85,11 +97,18 @@ Result<void> DeviceRank::open(int rank, int world, std::uint32_t channels) {
   return {};
 }
 
-void DeviceRank::ready(milliseconds timeout) {
+Result<void> DeviceRank::ready(milliseconds timeout, std::uint64_t map_bytes) {
   facts_.one_process = lanes_->one_process();
+  facts_.map_bytes = map_bytes;
   lanes_->describe(view_);
+  inboxes_ = lanes_->inboxes();
+  if (!facts_.one_process) {
+    GYRE_TRY_ASSIGN(mappings_, DeviceMappings::create(*lanes_));
+    mappings_->describe(view_);
+  }
   view_.mailbox = reinterpret_cast<device::Mailbox*>(mailbox_.data());
   view_.timeout_ns = static_cast<std::uint64_t>(timeout.count()) * 1'000'000U;
+  return {};
 }
 
 // What is enqueued on `later` from now on comes after what was enqueued on `earlier`.
@@ -101,16 +120,31 @@ Result<void> DeviceRank::follow(gyreEvent_t event, gyreStream_t earlier, gyreStr
   return {};
 }
 
+// The capture that all of the streams take part in; 0: none does.
+Result<std::uint64_t> DeviceRank::capture_of(std::span<const gyreStream_t> streams) const {
+  std::uint64_t first = 0;
+  for (gyreStream_t const& stream : streams) {
+    std::uint64_t capture = 0;
+    if (backend_.stream_capture(ordinal_, stream, &capture) != gyreSuccess) {
+      return failed("asking whether a stream is captured");
+    }
+    if (&stream == &streams.front()) first = capture;
+    if (capture != first) {
+      return Error{Status::invalid_usage,
+                   "the streams of a group must all be captured in one graph, or none of them"};
+    }
+  }
+  return first;
+}
+
 Result<void> DeviceRank::begin(std::span<const gyreStream_t> streams) {
   gyreStream_t runner = streams.front();
-  if (backend_.stream_capture(ordinal_, runner, &capturing_) != gyreSuccess) {
-    return failed("asking whether a stream is captured");
-  }
+  GYRE_TRY_ASSIGN(capturing_, capture_of(streams));
   for (gyreStream_t other : streams.subspan(1)) GYRE_TRY(follow(junction_, other, runner));
   // A graph's calls are ordered among themselves; when it runs is for its user to say.
   const bool known = capturing_ == 0 ? any_call_ : capture_ == capturing_;
-  const gyreStream_t before = capturing_ == 0 ? latest_stream_ : captured_stream_;
-  if (!known || before == runner) return {};
+  if (!known) return {};
+  // Also on the stream of the call before: its handle may by now be another stream's.
   gyreEvent_t event = capturing_ == 0 ? latest_ : captured_;
   if (backend_.stream_wait_event(ordinal_, runner, event) != gyreSuccess) {
     return failed("waiting for the call before");
@@ -129,7 +163,6 @@ Result<void> DeviceRank::end(std::span<const gyreStream_t> streams) {
       return failed("ordering two streams");
     }
   }
-  (capturing_ == 0 ? latest_stream_ : captured_stream_) = runner;
   if (capturing_ == 0) {
     any_call_ = true;
   } else {
@@ -138,12 +171,14 @@ Result<void> DeviceRank::end(std::span<const gyreStream_t> streams) {
   return {};
 }
 
-Result<void> DeviceRank::launch(std::uint32_t kernel, device::Launch& launch, gyreStream_t stream) {
+Result<void> DeviceRank::launch(std::uint32_t kernel, device::Launch& launch, std::uint32_t threads,
+                                gyreStream_t stream) {
   launch.rank = view_;
+  launch.inboxes = inboxes_;
   const gyreLaunch call{.size = sizeof(gyreLaunch),
                         .kernel = kernel,
                         .blocks = launch.chains * launch.channels,
-                        .threads = device::kThreads,
+                        .threads = threads,
                         .shared_bytes = 0,
                         .arguments = &launch,
                         .argument_bytes = sizeof launch};
@@ -216,13 +251,29 @@ Result<void> DeviceRank::check_buffer(const void* buffer, std::string_view what)
                            what, backend_.name, ordinal_)};
 }
 
+std::uint64_t DeviceRank::offer(const void* buffer, std::uint64_t bytes) {
+  return mappings_ == nullptr ? device::kUnreachable : mappings_->offer(buffer, bytes);
+}
+
+void DeviceRank::look_for_memory() {
+  if (mappings_ != nullptr) mappings_->look();
+}
+
 void DeviceRank::abort() const {
   if (mailbox_.data() == nullptr) return;
   auto& mailbox = *reinterpret_cast<device::Mailbox*>(mailbox_.data());
   std::atomic_ref(mailbox.abort).store(1, std::memory_order_release);
 }
 
+void DeviceRank::tell_who_left(std::uint64_t ranks) const {
+  auto& mailbox = *reinterpret_cast<device::Mailbox*>(mailbox_.data());
+  std::atomic_ref(mailbox.left).store(ranks, std::memory_order_release);
+}
+
 void DeviceRank::abandon() {
+  Leftovers::of_process().give_up();
+  // Its thread may be in a call of the vendor's that waits for a kernel.
+  (void)mappings_.release();
   (void)lanes_.release();
   (void)new DeviceMemory(std::move(mailbox_));
   for (Staging& one : staging_) (void)new DeviceMemory(std::move(one.memory));

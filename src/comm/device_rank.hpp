@@ -15,6 +15,8 @@
 #include "kernels/device/work.hpp"
 #include "plan/device_choice.hpp"
 #include "transport/device/lanes.hpp"
+#include "transport/device/leftovers.hpp"
+#include "transport/device/mappings.hpp"
 
 namespace gyre {
 
@@ -36,8 +38,8 @@ class DeviceRank {
   Result<std::uint32_t> fitting_channels(int neighbours) const;
   // Makes the lanes of `rank` among `world`. All ranks have the same number of channels.
   Result<void> open(int rank, int world, std::uint32_t channels);
-  // Once the lanes are connected.
-  void ready(milliseconds timeout);
+  // Once the lanes are connected. Calls of at least `map_bytes` map buffers of other processes.
+  Result<void> ready(milliseconds timeout, std::uint64_t map_bytes);
 
   // Everything that a call's kernels may use of a group's streams: work enqueued between begin and
   // end runs on the first one, after what was enqueued on any of them and after this rank's earlier
@@ -46,7 +48,8 @@ class DeviceRank {
   Result<void> end(std::span<const gyreStream_t> streams);
 
   // Enqueues one kernel. `launch.rank` is filled here. Does not wait.
-  Result<void> launch(std::uint32_t kernel, device::Launch& launch, gyreStream_t stream);
+  Result<void> launch(std::uint32_t kernel, device::Launch& launch, std::uint32_t threads,
+                      gyreStream_t stream);
 
   // Pinned memory of at least so many bytes for the kernel launched next, which reads it.
   Result<std::byte*> staging(std::size_t bytes);
@@ -57,13 +60,24 @@ class DeviceRank {
   Result<std::byte*> temporary(std::size_t bytes, gyreStream_t stream);
   Result<void> release(std::byte* memory, gyreStream_t stream);
   Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes, gyreStream_t stream);
+  // What peers are told of a buffer of a call that asks (kernels/device/mapped.cuh).
+  std::uint64_t offer(const void* buffer, std::uint64_t bytes);
+  // Lets peers' memory be mapped that kernels have met. Does not wait.
+  void look_for_memory();
   // An error if kernels cannot reach the buffer.
   Result<void> check_buffer(const void* buffer, std::string_view what) const;
 
   // Makes every wait of this rank's kernels end.
   void abort() const;
+  // That these ranks, a bit each, have destroyed their communicators: no wait for one of them that
+  // is not over will be.
+  void tell_who_left(std::uint64_t ranks) const;
+  // Its last calls ended by themselves.
+  void rest() { calm_ = true; }
   // Kernels may run for ever: what they use is never given back.
   void abandon();
+  // Whether there is nothing that kernels use: not yet, or no longer.
+  bool is_bare() const { return lanes_ == nullptr; }
   // What a kernel found wrong, once one did.
   std::optional<device::Mailbox> fault() const;
   // Whether every enqueued call has run, at the latest at the deadline.
@@ -80,21 +94,24 @@ class DeviceRank {
   };
   Error failed(std::string_view what) const;
   Result<gyreEvent_t> make_event();
+  Result<std::uint64_t> capture_of(std::span<const gyreStream_t> streams) const;
   Result<void> follow(gyreEvent_t event, gyreStream_t earlier, gyreStream_t later);
 
   const gyreBackend& backend_;
   const int ordinal_;
   DeviceFacts facts_;
+  std::unique_ptr<Leftovers::Watch> watch_;  // of this rank's kernels
+  bool calm_ = false;
   std::unique_ptr<DeviceLanes> lanes_;
+  std::unique_ptr<DeviceMappings> mappings_;  // null: all ranks are in this process
   DeviceMemory mailbox_;
   device::Rank view_;
+  device::Inboxes inboxes_;
   std::vector<gyreEvent_t> events_;  // all, to be destroyed
 
   gyreEvent_t latest_ = nullptr;  // after the latest call, unless that was captured
-  gyreStream_t latest_stream_ = nullptr;
   bool any_call_ = false;
   gyreEvent_t captured_ = nullptr;  // after the latest call of the capture at work
-  gyreStream_t captured_stream_ = nullptr;
   std::uint64_t capture_ = 0;       // of the latest captured call
   std::uint64_t capturing_ = 0;     // of the call between begin() and end(); 0: none
   gyreEvent_t junction_ = nullptr;  // where several streams meet

@@ -10,6 +10,7 @@
 #include "comm/call_shapes.hpp"
 #include "comm/communicator.hpp"
 #include "comm/device_rank.hpp"
+#include "transport/device/leftovers.hpp"
 
 namespace gyre {
 namespace {
@@ -57,8 +58,10 @@ std::vector<device::Work> linked(const std::vector<Chain>& chains) {
 
 Result<void> Communicator::check_buffers(const Call& call) const {
   if (device_ == nullptr) return {};
-  GYRE_TRY(device_->check_buffer(call.input, "send"));
-  if (call.output == call.input) return {};
+  const Roles roles = roles_of(call, rank_);
+  if (call.count == 0 && call.blocks == nullptr) return {};
+  if (roles.reads) GYRE_TRY(device_->check_buffer(call.input, "send"));
+  if (!roles.writes || (roles.reads && call.output == call.input)) return {};
   return device_->check_buffer(call.output, "receive");
 }
 
@@ -70,12 +73,18 @@ const DevicePlannedCall& Communicator::device_planned(const Call& call) {
                                         call.count, nullptr,   {},      0};
   const Algorithm algorithm = device_algorithm(call, plan_facts_);
   const Program& program = program_for(call, algorithm);
+  const auto [found, fresh] = device_schedules_.try_emplace({call.kind, algorithm, call.root});
+  if (fresh) found->second = device_schedule(call, plan_facts_, algorithm);
   const DevicePlan made =
-      device_plan(call, rank_, plan_facts_, device_->facts(), algorithm, program);
+      device_plan(call, rank_, plan_facts_, device_->facts(), algorithm, found->second, program);
   planned.plan = made.plan;
   planned.channels = made.channels;
   planned.striped = made.striped;
   planned.exchange = made.exchange;
+  planned.threads = made.threads;
+  planned.asks = made.asks;
+  planned.mapped_slice = made.mapped_slice;
+  planned.mapped_tiles = made.mapped_tiles;
   planned.program = &program;
   return planned;
 }
@@ -100,6 +109,19 @@ Result<void> Communicator::move_tables(const Call& call, device::Work& work) {
   return {};
 }
 
+// Tells the peers' kernels which memory the call works on, for them to map.
+void Communicator::offer_buffers(const Call& call, device::Work& work) {
+  work.asks = true;
+  work.mapped_slice = device_planned_.mapped_slice;
+  work.mapped_tiles = device_planned_.mapped_tiles;
+  const Roles roles = roles_of(call, rank_);
+  const auto offer = [&](const void* buffer, const Layout& layout) {
+    return device_->offer(buffer, layout.end() * work.element_bytes);
+  };
+  if (roles.reads) work.input_allocation = offer(call.input, work.input_layout);
+  if (roles.writes) work.output_allocation = offer(call.output, work.output_layout);
+}
+
 Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t stream) {
   const DevicePlannedCall& planned = device_planned(call);
   device::Work work = device_work(call, collectives_, world_);
@@ -108,6 +130,7 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
   work.tiles = planned.plan.tiles;
   work.by_reference = planned.plan.by_reference;
   work.striped = planned.striped;
+  if (planned.asks) offer_buffers(call, work);
   GYRE_TRY(move_tables(call, work));
   const std::uint64_t scratch = planned.program->scratch_chunks * planned.plan.input.slice *
                                 work.element_bytes * planned.channels;
@@ -125,9 +148,16 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
   if (planned.exchange) launch.chains = 1;
   const std::uint32_t kernel =
       planned.exchange ? device::kExchangeKernels + kernel_of(call) : kernel_of(call);
-  GYRE_TRY(device_->launch(kernel, launch, stream));
-  if (call.blocks != nullptr) GYRE_TRY(device_->staged(stream));
-  return scratch == 0 ? Result<void>() : device_->release(work.scratch, stream);
+  Result<void> launched = device_->launch(kernel, launch, planned.threads, stream);
+  if (launched && call.blocks != nullptr) launched = device_->staged(stream);
+  return released(std::move(launched), work.scratch, stream);
+}
+
+// What was done with temporary memory, if any, once that is given back.
+Result<void> Communicator::released(Result<void> done, std::byte* memory, gyreStream_t stream) {
+  if (memory == nullptr) return done;
+  Result<void> given = device_->release(memory, stream);
+  return done ? std::move(given) : std::move(done);
 }
 
 // The same messages, in the same classes, on both sides: see MessageSpread.
@@ -189,7 +219,7 @@ Result<void> Communicator::launch_chains(std::vector<device::Work> works, std::s
   launch.works = reinterpret_cast<const device::Work*>(memory);
   launch.chains = static_cast<std::uint32_t>(chains);
   launch.channels = channels;
-  GYRE_TRY(device_->launch(device::kCopyKernel, launch, stream));
+  GYRE_TRY(device_->launch(device::kCopyKernel, launch, device::kThreads, stream));
   return device_->staged(stream);
 }
 
@@ -227,12 +257,15 @@ Result<void> Communicator::enqueue_all_to_all(const Call& call, gyreStream_t str
   const std::uint64_t bytes = sent_elements(call, world_) * size_of(call.type);
   if (call.input == call.output && call.input != nullptr && bytes != 0) {
     GYRE_TRY_ASSIGN(aside, device_->temporary(bytes, stream));
-    GYRE_TRY(device_->copy(aside, call.input, bytes, stream));
     one.input = aside;
   }
-  GYRE_TRY(call.kind == CallKind::all_to_all_v ? enqueue_all_to_all_v(one, stream)
-                                               : enqueue_collective(one, stream));
-  return aside == nullptr ? Result<void>() : device_->release(aside, stream);
+  Result<void> done;
+  if (aside != nullptr) done = device_->copy(aside, call.input, bytes, stream);
+  if (done) {
+    done = call.kind == CallKind::all_to_all_v ? enqueue_all_to_all_v(one, stream)
+                                               : enqueue_collective(one, stream);
+  }
+  return released(std::move(done), aside, stream);
 }
 
 Result<void> Communicator::enqueue_all(std::span<const Call> calls, gyreStream_t stream) {
@@ -260,6 +293,7 @@ Result<void> Communicator::enqueue(std::span<const Call> calls,
     return Error{Status::aborted, "the communicator was destroyed before this call could run"};
   }
   if (abort_.raised()) return abort_.reason();
+  const auto enqueueing = Leftovers::of_process().enqueueing();
   return contained("enqueueing a call", [&]() -> Result<void> {
     GYRE_TRY(device_->begin(streams));
     Result<void> enqueued = enqueue_all(calls, streams.front());

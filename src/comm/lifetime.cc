@@ -14,6 +14,7 @@ namespace {
 // within the 2 s that close() promises.
 constexpr milliseconds kGrace{1000};
 constexpr milliseconds kLeave{900};
+constexpr milliseconds kAbortInterval{20};
 // What destroy gives the kernels of issued calls: they may stand behind the user's own on a stream.
 constexpr milliseconds kDeviceGrace{10'000};
 
@@ -75,12 +76,19 @@ Result<void> Communicator::finalize() {
     return Error{Status::invalid_argument, "the communicator was finalized already"};
   }
   if (!options_.blocking) {
-    if (turns_.idle()) return {};
+    if (is_idle()) return {};
     return Error{Status::in_progress, "calls are still running"};
   }
   turns_.wait_idle(Deadline::never());
-  if (device_ != nullptr) device_->wait_idle(Deadline::never());
+  while (!abort_.raised() && device_ != nullptr &&
+         !device_->wait_idle(Deadline::after(kAbortInterval))) {
+  }
   return {};
+}
+
+bool Communicator::is_idle() const {
+  return turns_.idle() &&
+         (device_ == nullptr || device_->wait_idle(Deadline::after(milliseconds(0))));
 }
 
 // Ends every wait of this rank, and of those that are derived from it at this moment.
@@ -99,7 +107,7 @@ void Communicator::close(bool abort) {
   const State was = state();
   if (was == State::closed) return;
   // What a kernel found is the reason that the peers are told, not that this rank then ends.
-  if (device_ != nullptr && was != State::opening) look_at_device();
+  if (was != State::opening && device_ != nullptr) look_at_device();
   const bool calm = !abort && !abort_.raised() && was != State::opening &&
                     turns_.wait_idle(Deadline::after(kGrace)) &&
                     (device_ == nullptr || device_->wait_idle(Deadline::after(kDeviceGrace)));
@@ -126,7 +134,7 @@ void Communicator::close(bool abort) {
 }
 
 void Communicator::tear_down(bool calm) {
-  close_device();
+  close_device(calm);
   if (control_ != nullptr && calm) control_->goodbye();
   for (auto& transport : transports_) transport->close(calm);
   control_.reset();  // first: the reactor asks the executor for progress until then

@@ -3,14 +3,6 @@
 #include <fmt/format.h>
 
 namespace gyre {
-namespace {
-
-bool has_root(CallKind kind) {
-  return kind == CallKind::reduce || kind == CallKind::broadcast || kind == CallKind::gather ||
-         kind == CallKind::scatter;
-}
-
-}  // namespace
 
 std::string describe(CallTag tag, CallStamp stamp) {
   if (tag.kind() == CallKind::send) {

@@ -36,6 +36,14 @@ void PeerWatch::gone(int peer, std::string how) { mark(peer, kGone, std::move(ho
 
 void PeerWatch::left(int peer) { mark(peer, kLeft, "has destroyed the communicator"); }
 
+std::uint64_t PeerWatch::all_left() const {
+  std::uint64_t ranks = 0;
+  for (std::size_t peer = 0; peer < names_.size() && peer < 64; ++peer) {
+    if (has(static_cast<int>(peer), kLeft)) ranks |= std::uint64_t{1} << peer;
+  }
+  return ranks;
+}
+
 std::optional<int> PeerWatch::gone_for(milliseconds age) const {
   const std::lock_guard lock(mutex_);
   if (first_gone_ < 0 || Clock::now() - gone_at_ < age) return std::nullopt;

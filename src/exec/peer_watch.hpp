@@ -35,6 +35,8 @@ class PeerWatch final : public PeerEvents {
 
   bool changed() const { return changed_.load(std::memory_order_relaxed); }
   bool lanes_ended(int peer) const { return has(peer, kLanesEnded); }
+  // The peers below 64 that have destroyed their communicators, a bit each.
+  std::uint64_t all_left() const;
   // The first peer whose process is gone without a word, once that is `age` old.
   std::optional<int> gone_for(milliseconds age) const;
   const std::string& name(int peer) const { return names_[static_cast<std::size_t>(peer)]; }

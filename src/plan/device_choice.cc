@@ -14,6 +14,8 @@ constexpr std::uint64_t kLeastStripe = 16 << 10;
 // is worth being read once.
 constexpr std::uint64_t kExchangeBytes = 512 << 10;
 constexpr std::uint64_t kOneShotBytes = 128 << 10;
+constexpr std::uint32_t kFewThreads = 128;  // at least as many as there can be ranks
+static_assert(kFewThreads >= device::kMostPeers);
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 40;
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
@@ -69,6 +71,11 @@ std::uint64_t chunk_bytes(const Call& call, const Program& program) {
   return divide_up(call.count, tiled ? program.input_chunks : 1) * element;
 }
 
+// Of the call as nccl.h counts it, or the longest block that it has a count for.
+std::uint64_t call_bytes(const Call& call, std::uint64_t chunk) {
+  return call.blocks != nullptr ? chunk : call.count * size_of(call.type);
+}
+
 // A slice for each channel, but none so short that its waits cost more than its data.
 std::uint64_t slice_for(std::uint64_t bytes, std::uint32_t channels, std::uint64_t longest) {
   return std::clamp(divide_up(bytes, channels), std::min(kLeastSlice, longest), longest);
@@ -94,13 +101,12 @@ Algorithm device_algorithm(const Call& call, const PlanFacts& facts) {
 DeviceSchedule device_schedule(const Call& call, const PlanFacts& facts, Algorithm algorithm) {
   const CatalogueEntry* schedule = schedule_of(call.kind, algorithm);
   DeviceSchedule all;
-  // A scaled operand is sent as what it becomes.
-  all.only_refers =
-      (schedule == nullptr || schedule->by_reference) && call.op != ReduceOp::premulsum;
+  all.only_refers = schedule == nullptr || schedule->by_reference;
   for (int rank = 0; rank < facts.world; ++rank) {
     const Program program =
         build_program(call.kind, algorithm, rank, facts.world, call.root, facts.ranks_per_host);
     all.strands = std::max<std::uint32_t>(all.strands, program.strand_count);
+    all.has_scratch = all.has_scratch || program.scratch_chunks != 0;
     all.only_refers =
         all.only_refers && std::all_of(program.steps, program.steps + program.step_count,
                                        [](const Step& step) { return only_refers(step); });
@@ -109,8 +115,8 @@ DeviceSchedule device_schedule(const Call& call, const PlanFacts& facts, Algorit
 }
 
 DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
-                       const DeviceFacts& device, Algorithm algorithm, const Program& program) {
-  const DeviceSchedule schedule = device_schedule(call, facts, algorithm);
+                       const DeviceFacts& device, Algorithm algorithm,
+                       const DeviceSchedule& schedule, const Program& program) {
   const Forced& forced = facts.forced[index_of(call.kind)];
   const bool cut = forced.schedule != nullptr && forced.slice_bytes != 0;
   const std::uint32_t channels = std::max(1U, device.channels / schedule.strands);
@@ -124,9 +130,20 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
     result.plan = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
     result.channels = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(divide_up(lines, device::kThreads), 1, channels));
+    // A small block begins sooner.
+    if (lines <= kFewThreads) result.threads = std::min(kFewThreads, device::kThreads);
     return result;
   }
-  result.striped = device.one_process && schedule.only_refers && !cut;
+  // A scaled operand is sent as what it becomes.
+  const bool refers = schedule.only_refers && call.op != ReduceOp::premulsum && !cut;
+  result.striped = device.one_process && refers;
+  result.asks = !device.one_process && refers && !schedule.has_scratch &&
+                call_bytes(call, bytes) >= device.map_bytes;
+  if (result.asks) {
+    const Plan mapped = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
+    result.mapped_slice = mapped.input.slice;
+    result.mapped_tiles = mapped.tiles;
+  }
   Choice choice{algorithm, kLongest};
   if (!result.striped) {
     choice.slice_bytes = slice_for(bytes, channels, device.slot_bytes);
@@ -134,7 +151,7 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
   }
   result.plan = make_plan(call, rank, facts, choice, program, choice.slice_bytes);
   result.channels =
-      result.striped
+      result.striped || result.asks
           ? channels_for(bytes, channels)
           : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(result.plan.tiles, 1, channels));
   return result;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kernels/device/threads.hpp"
 #include "plan/planner.hpp"
 
 namespace gyre {
@@ -16,6 +17,7 @@ struct DeviceFacts {
   std::uint32_t channels = 1;    // that there are lanes for
   std::uint64_t slot_bytes = 0;  // of a lane
   bool one_process = false;      // every rank reads and writes every buffer of the others
+  std::uint64_t map_bytes = 0;   // GYRE_MAP_BYTES
 };
 
 struct DevicePlan {
@@ -25,21 +27,30 @@ struct DevicePlan {
   // blocks of a rank are close together in memory; else each works on tiles of its own.
   bool striped = false;
   bool exchange = false;  // the short form of one_shot runs it, not the interpreter
+  std::uint32_t threads = device::kThreads;  // of a block
+  // Ranks ask each other, when the call runs, whether they reach each other's buffers; if so they
+  // run it striped, on tiles of this cut.
+  bool asks = false;
+  std::uint64_t mapped_slice = 0;
+  std::uint64_t mapped_tiles = 0;
 };
 
 // `call` is a planned kind, all_gather_v or reduce_scatter_v. Pure, the same on all ranks.
 Algorithm device_algorithm(const Call& call, const PlanFacts& facts);
 
-// What the programs of all ranks have in common, since every rank must cut its buffers alike.
+// What the programs of all ranks have in common, since every rank must cut its buffers alike. It
+// takes all of their programs to find out, and is the same for every count, type and operation.
 struct DeviceSchedule {
-  bool only_refers = false;   // what is sent stays where it is until the call ends
+  bool only_refers = false;  // what is sent stays where it is until the call ends
+  bool has_scratch = false;
   std::uint32_t strands = 1;  // of the rank that has most
 };
 DeviceSchedule device_schedule(const Call& call, const PlanFacts& facts, Algorithm algorithm);
 
-// `program`: build_program's for that algorithm.
+// `schedule` and `program`: device_schedule's and build_program's for that algorithm.
 DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
-                       const DeviceFacts& device, Algorithm algorithm, const Program& program);
+                       const DeviceFacts& device, Algorithm algorithm,
+                       const DeviceSchedule& schedule, const Program& program);
 
 // How the messages of a group are spread over blocks: those to ranks a distance d after the own
 // one, modulo the world, form class d % classes, sent by the blocks of one chain, one after the

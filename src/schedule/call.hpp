@@ -5,40 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "base/types.hpp"
+#include "schedule/call_kind.hpp"
 
 namespace gyre {
-
-enum class CallKind : std::uint8_t {
-  all_reduce,
-  reduce,
-  broadcast,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  gather,
-  scatter,
-  send,
-  receive,
-  all_to_all_v,
-  all_gather_v,
-  reduce_scatter_v,
-};
-
-constexpr std::string_view name_of(CallKind kind) {
-  constexpr std::string_view kNames[] = {
-      "AllReduce", "Reduce", "Broadcast", "AllGather", "ReduceScatter", "AlltoAll",      "Gather",
-      "Scatter",   "Send",   "Recv",      "AlltoAllv", "AllGatherv",    "ReduceScatterv"};
-  return kNames[static_cast<int>(kind)];
-}
-
-constexpr bool reduces(CallKind kind) {
-  return kind == CallKind::all_reduce || kind == CallKind::reduce ||
-         kind == CallKind::reduce_scatter || kind == CallKind::reduce_scatter_v;
-}
 
 // Per-rank counts and offsets of the v-variants, in elements.
 struct BlockTable {

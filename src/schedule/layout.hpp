@@ -39,6 +39,17 @@ struct Layout {
     return {base + std::min(start, size), start < size ? std::min(slice, size - start) : 0};
   }
 
+  // Where the buffer ends: the elements that it has, with what lies between its chunks.
+  std::uint64_t end() const {
+    if (kind == Kind::tiled) return count;
+    if (kind == Kind::blocked) return chunks == 0 ? 0 : (chunks - 1) * stride + count;
+    std::uint64_t last = 0;
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      last = std::max(last, offsets[chunk] + counts[chunk]);
+    }
+    return last;
+  }
+
   // Tiles that cover the whole buffer; at least 1.
   std::uint64_t tiles() const {
     std::uint64_t longest = kind == Kind::tiled ? (count + chunks - 1) / chunks : count;

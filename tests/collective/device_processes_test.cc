@@ -1,6 +1,9 @@
-// Ranks on devices in processes of their own: one that dies ends the kernels of the others, and
-// kinds of ranks do not mix.
+// Ranks on devices in processes of their own: one that dies ends the kernels of the others, kinds
+// of ranks do not mix, and users' buffers are mapped while they are there.
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "tests/collective/device_array.hpp"
 #include "tests/collective/forked.hpp"
@@ -104,6 +107,85 @@ TEST(Kinds, OfRanksDoNotMix) {
     EXPECT_EQ(status_of(ranks[static_cast<std::size_t>(rank)]), 0);
     EXPECT_NE(meeting.text(rank).find("GYRE_DEVICE"), std::string::npos) << meeting.text(rank);
   }
+}
+
+// What a child's log says, and how often.
+std::size_t lines_with(const std::string& path, std::string_view text) {
+  std::ifstream file(path);
+  const std::string log((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::size_t found = 0;
+  for (std::size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+// A buffer that its user frees, unlike those of rank_memory.
+struct FreedBuffer {
+  explicit FreedBuffer(std::size_t bytes) {
+    if (gyreDeviceAlloc(rank_device(), bytes, &memory) != gyreSuccess) std::abort();
+  }
+  ~FreedBuffer() { (void)gyreDeviceFree(rank_device(), memory); }
+  FreedBuffer(const FreedBuffer&) = delete;
+  FreedBuffer& operator=(const FreedBuffer&) = delete;
+  void* memory = nullptr;
+};
+
+constexpr int kBuffers = 3;
+constexpr int kCallsOnEach = 30;
+
+// Calls on one buffer after the other, each with the right sums.
+int use_and_free(ncclComm_t comm, int rank) {
+  const cudaStream_t stream = rank_stream();
+  for (int buffer = 0; buffer < kBuffers; ++buffer) {
+    const std::size_t count = kCount + static_cast<std::size_t>(buffer) * 1001;
+    const FreedBuffer data(count * sizeof(float));
+    for (int call = 0; call < kCallsOnEach; ++call) {
+      std::vector<float> values(count, static_cast<float>(rank + call));
+      auto* const at = static_cast<std::byte*>(data.memory);
+      push(at, reinterpret_cast<const std::byte*>(values.data()), count * sizeof(float));
+      if (ncclAllReduce(at, at, count, ncclFloat32, ncclSum, comm, stream) != ncclSuccess) {
+        return complain("all-reduce");
+      }
+      if (*wait_for(stream) != '\0') return complain("the stream");
+      pull(reinterpret_cast<std::byte*>(values.data()), at, count * sizeof(float));
+      const auto sum = static_cast<float>(kWorld * call + kWorld * (kWorld - 1) / 2);
+      if (values != std::vector<float>(count, sum)) return complain("wrong sums");
+      ::usleep(3000);  // a call that comes after the mapping
+    }
+  }
+  return 0;
+}
+
+TEST(Buffers, AreMappedWhileTheyAreThere) {
+  if (!asks_for_device()) GTEST_SKIP() << "GYRE_DEVICE names no device";
+  const Meeting meeting;
+  const std::string folder = testing::TempDir() + "mapped." + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  const auto log = [&](int rank) { return folder + "/" + std::to_string(rank); };
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < kWorld; ++rank) {
+    ranks.push_back(in_child([&, rank] {
+      apply({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "P2P"}, {"NCCL_DEBUG_FILE", log(rank)}});
+      ncclComm_t comm = meeting.enter(rank, kWorld);
+      if (comm == nullptr) return complain("init");
+      const int result = use_and_free(comm, rank);
+      // The last one is freed too: until the others have seen it.
+      using namespace std::chrono_literals;
+      const auto until = std::chrono::steady_clock::now() + 5s;
+      while (lines_with(log(rank), "gave back") < std::size_t{kBuffers} * (kWorld - 1) &&
+             std::chrono::steady_clock::now() < until) {
+        ::usleep(10'000);
+      }
+      return ncclCommDestroy(comm) == ncclSuccess ? result : complain("destroy");
+    }));
+  }
+  for (int rank = 0; rank < kWorld; ++rank) {
+    EXPECT_EQ(status_of(ranks[static_cast<std::size_t>(rank)]), 0);
+    EXPECT_EQ(lines_with(log(rank), " mapped "), std::size_t{kBuffers} * (kWorld - 1));
+    EXPECT_EQ(lines_with(log(rank), "gave back"), std::size_t{kBuffers} * (kWorld - 1));
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

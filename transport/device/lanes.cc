@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bootstrap/handshake.hpp"
+#include "transport/device/leftovers.hpp"
 
 namespace gyre {
 namespace {
@@ -31,10 +32,14 @@ std::uint64_t process_token() {
 // One stream for each device and no more: streams share a few queues, and every new one makes it
 // likelier that two ranks of a process meet in one.
 Result<gyreStream_t> stream_of_ours(const gyreBackend& backend, int ordinal) {
-  static std::mutex mutex;
-  static std::map<std::pair<const gyreBackend*, int>, gyreStream_t> streams;
-  const std::lock_guard lock(mutex);
-  gyreStream_t& stream = streams[{&backend, ordinal}];
+  struct Streams {
+    std::mutex mutex;
+    std::map<std::pair<const gyreBackend*, int>, gyreStream_t> by_device;
+  };
+  // Never destroyed: threads may still be at work when the process ends.
+  static auto& streams = *new Streams;
+  const std::lock_guard lock(streams.mutex);
+  gyreStream_t& stream = streams.by_device[{&backend, ordinal}];
   if (stream == nullptr && backend.stream_create(ordinal, &stream) != gyreSuccess) {
     return device_error(backend, ordinal, "creating a stream");
   }
@@ -58,7 +63,7 @@ class Inboxes {
     return reinterpret_cast<std::uint64_t>(inbox.data());
   }
   static Inboxes& of_process() {
-    static Inboxes inboxes;
+    static auto& inboxes = *new Inboxes;  // never destroyed, likewise
     return inboxes;
   }
 
@@ -85,8 +90,13 @@ std::uint64_t probe_of(int from, int to) {
 }  // namespace
 
 Error device_error(const gyreBackend& backend, int ordinal, std::string_view what) {
-  return Error{Status::system, fmt::format("{} device {}: {}: {}", backend.name, ordinal, what,
+  return Error{Status::device, fmt::format("{} device {}: {}: {}", backend.name, ordinal, what,
                                            backend.last_error())};
+}
+
+void close_later(const gyreBackend& backend, int ordinal, void* imported) {
+  Leftovers::of_process().add(
+      [&backend, ordinal, imported] { (void)backend.ipc_close(ordinal, imported); });
 }
 
 Result<DeviceMemory> DeviceMemory::on_device(const gyreBackend& backend, int ordinal,
@@ -129,7 +139,9 @@ DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
 
 DeviceMemory::~DeviceMemory() {
   if (data_ == nullptr) return;
-  (void)(host_ ? backend_->host_free(ordinal_, data_) : backend_->memory_free(ordinal_, data_));
+  const auto give_back = host_ ? backend_->host_free : backend_->memory_free;
+  Leftovers::of_process().add(
+      [give_back, ordinal = ordinal_, data = data_] { (void)give_back(ordinal, data); });
 }
 
 DeviceLanes::Plan DeviceLanes::plan_of(const LaneShape& shape) {
@@ -150,7 +162,10 @@ DeviceLanes::Plan DeviceLanes::plan_of(const LaneShape& shape) {
   plan.lanes = part(pairs * sizeof(device::LanePair));
   plan.refers = part(shape.world);
   plan.counts = part(shape.channels * sizeof(std::uint64_t));
-  plan.inboxes = part(shape.world * sizeof(std::byte*));
+  plan.board = part(sizeof(Board));
+  plan.mappings = part(shape.world * device::kMappings * sizeof(device::Mapping));
+  plan.shifts = part(shape.world * sizeof(device::Shifts));
+  plan.verdict = part(sizeof(device::Verdict));
   plan.exchange = part(device::exchange_inbox_bytes(shape.world, shape.channels));
   plan.data = part(pairs * shape.slots * shape.slot_bytes);
   plan.bytes = end;
@@ -177,7 +192,7 @@ Result<std::unique_ptr<DeviceLanes>> DeviceLanes::create(const gyreBackend& back
 
 DeviceLanes::~DeviceLanes() {
   for (const Peer& peer : peers_) {
-    if (peer.imported) (void)backend_.ipc_close(ordinal_, peer.inbox);
+    if (peer.imported) close_later(backend_, ordinal_, peer.inbox);
   }
 }
 
@@ -187,10 +202,8 @@ Result<std::vector<std::byte>> DeviceLanes::offer() const {
   invitation.address = Inboxes::address(*inbox_);
   invitation.ordinal = ordinal_;
   invitation.bytes = plan_.bytes;
-  if (shape_.world > 1 &&
-      backend_.ipc_export(ordinal_, inbox_->data(), &invitation.handle) != gyreSuccess) {
-    return device_error(backend_, ordinal_, "exporting memory to other processes");
-  }
+  // Where that is not possible, ranks of this process need no handle, and others refuse this one.
+  if (shape_.world > 1) (void)backend_.ipc_export(ordinal_, inbox_->data(), &invitation.handle);
   std::vector<std::byte> bytes(sizeof invitation);
   std::memcpy(bytes.data(), &invitation, sizeof invitation);
   return bytes;
@@ -266,11 +279,9 @@ LaneView DeviceLanes::lane(std::byte* inbox, std::byte* credits, std::uint32_t c
 Result<void> DeviceLanes::write_tables() const {
   std::vector<device::LanePair> pairs(std::size_t{shape_.channels} * shape_.world);
   std::vector<std::uint8_t> refers(shape_.world, 0);
-  std::vector<std::byte*> inboxes(shape_.world);
   for (std::uint32_t peer = 0; peer < shape_.world; ++peer) {
     const int other = static_cast<int>(peer);
     std::byte* theirs = peers_[peer].inbox;
-    inboxes[peer] = theirs + plan_.exchange;
     for (std::uint32_t channel = 0; channel < shape_.channels; ++channel) {
       device::LanePair& pair = pairs[std::size_t{channel} * shape_.world + peer];
       pair.send = lane(theirs, inbox_->data(), channel, rank_, other);
@@ -279,7 +290,6 @@ Result<void> DeviceLanes::write_tables() const {
     // Kernels keep track of so many references at most.
     refers[peer] = peers_[peer].shared != nullptr && shape_.world <= device::kMostPeers ? 1 : 0;
   }
-  GYRE_TRY(copy_in(plan_.inboxes, inboxes.data(), inboxes.size() * sizeof inboxes[0]));
   GYRE_TRY(copy_in(plan_.lanes, pairs.data(), pairs.size() * sizeof pairs[0]));
   return copy_in(plan_.refers, refers.data(), refers.size());
 }
@@ -306,16 +316,55 @@ Result<void> DeviceLanes::probed() const {
     if (numbers[peer] == probe_of(static_cast<int>(peer), rank_)) continue;
     return Error{Status::system,
                  fmt::format("what rank {} wrote to the device memory of rank {} did not arrive: "
-                             "their devices do not reach each other (NCCL_P2P_DISABLE=1 avoids "
-                             "this path)",
+                             "their devices do not reach each other; GYRE_DEVICE=host runs "
+                             "the ranks on the host",
                              peer, rank_)};
   }
   return {};
 }
 
+Result<void> DeviceLanes::write_posting(const Board& own, std::size_t index) const {
+  const std::size_t at = offsetof(Board, postings) + index * sizeof(Posting);
+  return copy_in(plan_.board + at, &own.postings[index], sizeof(Posting));
+}
+
+Result<void> DeviceLanes::write_edition(const Board& own) const {
+  return copy_in(plan_.board + offsetof(Board, edition), &own.edition, sizeof own.edition);
+}
+
+Result<void> DeviceLanes::copy_out(int peer, std::size_t at, void* to, std::size_t bytes) const {
+  const std::byte* from = peers_[static_cast<std::size_t>(peer)].inbox + at;
+  if (backend_.copy(ordinal_, to, from, bytes) == gyreSuccess) return {};
+  return device_error(backend_, ordinal_, fmt::format("reading rank {}'s memory", peer));
+}
+
+Result<void> DeviceLanes::read_board(int peer, Board& board) const {
+  return copy_out(peer, plan_.board, &board, sizeof board);
+}
+
+Result<std::uint64_t> DeviceLanes::read_edition(int peer) const {
+  std::uint64_t edition = 0;
+  GYRE_TRY(copy_out(peer, plan_.board + offsetof(Board, edition), &edition, sizeof edition));
+  return edition;
+}
+
+Result<void> DeviceLanes::write_mapping(int peer, std::size_t place,
+                                        const device::Mapping& mapping) const {
+  const std::size_t row = static_cast<std::size_t>(peer) * device::kMappings;
+  return copy_in(plan_.mappings + (row + place) * sizeof mapping, &mapping, sizeof mapping);
+}
+
 bool DeviceLanes::one_process() const {
   return std::all_of(peers_.begin(), peers_.end(),
                      [](const Peer& peer) { return peer.shared != nullptr; });
+}
+
+device::Inboxes DeviceLanes::inboxes() const {
+  device::Inboxes inboxes;
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    inboxes.of[peer] = peers_[peer].inbox + plan_.exchange;
+  }
+  return inboxes;
 }
 
 void DeviceLanes::describe(device::Rank& rank) const {
@@ -327,8 +376,11 @@ void DeviceLanes::describe(device::Rank& rank) const {
   rank.ends = reinterpret_cast<device::Ends*>(inbox + plan_.ends);
   rank.tokens = reinterpret_cast<device::Tokens*>(inbox + plan_.tokens);
   rank.refers = reinterpret_cast<const std::uint8_t*>(inbox + plan_.refers);
-  rank.exchange.inboxes = reinterpret_cast<std::byte* const*>(inbox + plan_.inboxes);
+  rank.exchange.inbox = inbox + plan_.exchange;
   rank.exchange.counts = reinterpret_cast<std::uint64_t*>(inbox + plan_.counts);
+  rank.mappings.table = reinterpret_cast<const device::Mapping*>(inbox + plan_.mappings);
+  rank.mappings.shifts = reinterpret_cast<device::Shifts*>(inbox + plan_.shifts);
+  rank.mappings.verdict = reinterpret_cast<device::Verdict*>(inbox + plan_.verdict);
   rank.reporting = reinterpret_cast<std::uint32_t*>(inbox + plan_.reporting);
 }
 

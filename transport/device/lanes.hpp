@@ -19,10 +19,11 @@
 #include "base/status.hpp"
 #include "gyre/plugin.h"
 #include "kernels/device/work.hpp"
+#include "transport/device/board.hpp"
 
 namespace gyre {
 
-// Memory of a back-end, freed with its owner. Freeing waits for the device.
+// Memory of a back-end, left over with its owner (leftovers.hpp).
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -44,6 +45,9 @@ class DeviceMemory {
 
 // "device 0 ...: <what>: <the back-end's text>".
 Error device_error(const gyreBackend& backend, int ordinal, std::string_view what);
+
+// Closes memory of another process once that does no harm.
+void close_later(const gyreBackend& backend, int ordinal, void* imported);
 
 // How large a rank's lanes are; the same on all ranks of a communicator.
 struct LaneShape {
@@ -69,10 +73,24 @@ class DeviceLanes {
   // Whether the number of every peer has arrived; after a barrier.
   Result<void> probed() const;
 
+  const gyreBackend& backend() const { return backend_; }
+  int ordinal() const { return ordinal_; }
+  int rank() const { return rank_; }
+  std::size_t world() const { return peers_.size(); }
+
+  // For DeviceMappings: a posting of this rank's board `own`, its edition, and those of a peer.
+  Result<void> write_posting(const Board& own, std::size_t index) const;
+  Result<void> write_edition(const Board& own) const;
+  Result<void> read_board(int peer, Board& board) const;
+  Result<std::uint64_t> read_edition(int peer) const;
+  // And a place in the row of a peer that this rank's kernels look up.
+  Result<void> write_mapping(int peer, std::size_t place, const device::Mapping& mapping) const;
+
   // Whether all ranks are in this process, so that any buffer of one is at hand for all.
   bool one_process() const;
   // Fills the parts of the rank that are the lanes'.
   void describe(device::Rank& rank) const;
+  device::Inboxes inboxes() const;
 
  private:
   struct Peer {
@@ -85,14 +103,15 @@ class DeviceLanes {
   DeviceLanes(const gyreBackend& backend, int ordinal, int rank, const LaneShape& shape);
   Result<Peer> reach(std::span<const std::byte> offer) const;
   Result<void> copy_in(std::size_t at, const void* from, std::size_t bytes) const;
+  Result<void> copy_out(int peer, std::size_t at, void* to, std::size_t bytes) const;
   Result<void> write_tables() const;
   LaneView lane(std::byte* inbox, std::byte* credits, std::uint32_t channel, int sender,
                 int receiver) const;
 
   // Where the parts of an inbox begin.
   struct Plan {
-    std::size_t headers, credits, probes, ends, tokens, reporting, lanes, refers, counts, inboxes,
-        exchange, data, bytes;
+    std::size_t headers, credits, probes, ends, tokens, reporting, lanes, refers, counts, board,
+        mappings, shifts, verdict, exchange, data, bytes;
   };
   static Plan plan_of(const LaneShape& shape);
 

@@ -70,6 +70,9 @@ inline void store_relaxed_system(std::uint64_t* to, std::uint64_t value) {
 inline std::uint32_t exchange_system(std::uint32_t* at, std::uint32_t value) {
   return __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL);
 }
+inline std::uint32_t count_device(std::uint32_t* at) {
+  return __atomic_fetch_add(at, 1U, __ATOMIC_ACQ_REL);
+}
 inline void fence_system() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 
 // Each half by itself, as on HIP: nobody may count on more.

@@ -1,0 +1,56 @@
+// What kernels of this process may have used and nobody needs any more, until it can be given back.
+//
+// The vendors' calls that free device memory, unpin host memory or close another process's memory
+// wait for every kernel of the device, and every launch of the process waits for them meanwhile
+// (CUDA 13 on an H200: cudaFree, cudaFreeHost and cudaIpcCloseMemHandle do, opening and allocating
+// do not). A kernel of ours may wait for a peer that such a launch would start. So these calls are
+// made only while none of ours runs. Those of replayed graphs are not known here.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+namespace gyre {
+
+// All functions from any thread.
+class Leftovers {
+ public:
+  static Leftovers& of_process();
+
+  // Held while kernels are enqueued: nothing is given back meanwhile.
+  [[nodiscard]] std::shared_lock<std::shared_mutex> enqueueing() {
+    return std::shared_lock(enqueueing_);
+  }
+
+  // While it is there, nothing is given back unless `is_idle` says that no kernel of its owner
+  // runs. Asked while nothing is enqueued.
+  class Watch {
+   public:
+    explicit Watch(std::function<bool()> is_idle);
+    ~Watch();
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    std::list<std::function<bool()>>::iterator place_;
+  };
+
+  void add(std::function<void()> give_back);
+  // Gives back what there is, if no kernel runs; else it stays for the next time.
+  void settle();
+  // A kernel runs for ever.
+  void give_up();
+
+ private:
+  std::shared_mutex enqueueing_;
+  std::mutex mutex_;  // guards what follows; taken after enqueueing_
+  std::list<std::function<bool()>> watches_;
+  std::vector<std::function<void()>> all_;
+  bool given_up_ = false;
+};
+
+}  // namespace gyre
