@@ -29,7 +29,7 @@ def run(program, *arguments, processes=0, env=None, expect=0):
         command += argument.split()
     if processes:
         command = [os.path.join(BIN, "gyre"), "run", "-n", str(processes)] + command
-    environment = {**os.environ, "GYRE_DEVICE": "host", **(env or {})}
+    environment = {**os.environ, **(env or {})}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     if expect is not None and done.returncode != expect:
         raise AssertionError(f"{' '.join(command)} ended with {done.returncode}, not {expect}\n"
