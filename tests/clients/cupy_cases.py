@@ -3,7 +3,7 @@
 import cupy
 from cupy.cuda import nccl
 
-from harness import complaint_about_libraries, mapped_libraries
+from worker import CaseSkipped
 
 TYPES = {
     "int8": nccl.NCCL_INT8, "uint8": nccl.NCCL_UINT8, "int32": nccl.NCCL_INT32, "int64": nccl.NCCL_INT64,
@@ -13,10 +13,6 @@ TYPES = {
 OPS = {"sum": nccl.NCCL_SUM, "prod": nccl.NCCL_PROD, "max": nccl.NCCL_MAX, "min": nccl.NCCL_MIN}
 COUNTS = (1, 1023, 65537)
 FLOAT = nccl.NCCL_FLOAT32
-
-
-class CaseSkipped(Exception):
-    """This case cannot run here; the text says why."""
 
 
 def pattern(count, dtype, rank, op="sum"):
@@ -42,16 +38,6 @@ def outputs(ranks, count, dtype="float32"):
 def same_everywhere(ranks, name, got, expected):
     for rank, array in got.items():
         ranks.equal(f"{name}, rank {rank}", array, expected)
-
-
-def library(ranks):
-    why = complaint_about_libraries(ranks.library)
-    if why:
-        ranks.problems.append(why)
-    # Gyre maps it for device ranks only.
-    if not any("libgyre_cuda" in path for path in mapped_libraries()):
-        ranks.problems.append("libgyre_cuda.so is not mapped")
-    ranks.note = f"version {nccl.get_version()}"
 
 
 def facts(ranks):
@@ -197,7 +183,7 @@ def errors(ranks):
 CASES = {
     function.__name__: function
     for function in (
-        library, facts, all_reduce, all_reduce_in_place, all_reduce_average, reduce, broadcast, reduce_scatter,
+        facts, all_reduce, all_reduce_in_place, all_reduce_average, reduce, broadcast, reduce_scatter,
         all_gather, send_recv, split, managed_memory, errors,
     )
 }

@@ -18,7 +18,7 @@ from suites import run_suite
 HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = "all1,all2,threads2,threads4,group2,group4,processes2,processes4,cupyx2"
 # The worker has them; they are named here because the parent need not have CuPy.
-CASES = ("library facts all_reduce all_reduce_in_place all_reduce_average reduce broadcast reduce_scatter all_gather "
+CASES = ("facts all_reduce all_reduce_in_place all_reduce_average reduce broadcast reduce_scatter all_gather "
          "send_recv split managed_memory errors").split()
 CUPYX_CASES = ("all_reduce reduce broadcast reduce_scatter all_gather send_recv scatter gather all_to_all "
                "barrier").split()
@@ -37,11 +37,8 @@ class Test:
         worker = "cupyx_worker.py" if kind == "cupyx" else "cupy_worker.py"
         processes = size if kind in ("processes", "cupyx") else 1
         command = [sys.executable, os.path.join(HERE, worker), "--size", str(size), "--cases", ",".join(cases),
-                   "--folder", folder]
-        if kind == "cupyx":
-            command += ["--port", str(harness.free_port())]
-        else:
-            command += ["--kind", kind, "--library", self.library]
+                   "--folder", folder, "--library", self.library]
+        command += ["--port", str(harness.free_port())] if kind == "cupyx" else ["--kind", kind]
         commands = [[*command, "--rank", str(rank)] for rank in range(processes)]
         return World(commands, [self.environment] * processes, self.logs, f"cupy.{kind}{size}.{self.worlds}")
 

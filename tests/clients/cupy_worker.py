@@ -4,20 +4,15 @@ Kinds: `processes`, one rank each; `threads`, a thread for each rank; `group`, o
 in one group; `all`, communicators of initAll.
 """
 
-import argparse
 import os
-import sys
 import time
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import cupy
 from cupy.cuda import nccl
 
 import cupy_cases
-from suites import Reporter
-
-BROKEN = 3
+from worker import run_ranks, worker_arguments
 
 
 class Member:
@@ -32,21 +27,30 @@ class Ranks:
     """All ranks, of which this process has some."""
 
     def __init__(self, options):
-        self.kind, self.size, self.folder, self.library = options.kind, options.size, options.folder, options.library
-        self.rank = options.rank
+        self.kind, self.size, self.folder, self.rank = options.kind, options.size, options.folder, options.rank
         self.problems = []
         self.note = ""
         self.members = []
-        mine = [options.rank] if self.kind == "processes" else range(self.size)
-        self.threads = ThreadPoolExecutor(len(mine))
+        self.threads = ThreadPoolExecutor(self.size)
+
+    def start(self):
+        self.note = f"version {nccl.get_version()}"
         cupy.cuda.Device(0).use()
         if self.kind == "all":
             comms = nccl.NcclCommunicator.initAll([0] * self.size)
             self.members = [Member(rank, comm) for rank, comm in enumerate(comms)]
         else:
+            mine = [self.rank] if self.kind == "processes" else range(self.size)
             identity = self.identity()
             made = self.each(lambda rank: Member(rank, nccl.NcclCommunicator(self.size, identity, rank)), mine)
             self.members = sorted(made, key=lambda member: member.rank)
+
+    def end(self):
+        self.each(lambda member: member.comm.destroy())
+
+    @staticmethod
+    def synchronize():
+        cupy.cuda.Stream.null.synchronize()
 
     def identity(self):
         """The id of the communicator, which rank 0 makes and the others read: bytes, or a tuple before CuPy 14."""
@@ -102,53 +106,11 @@ class Ranks:
                                  f"{got[first].item()}, not {expected[first].item()}")
 
 
-def arguments():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kind", required=True)
-    parser.add_argument("--cases", required=True)
-    parser.add_argument("--size", type=int, required=True)
-    parser.add_argument("--rank", type=int, default=0)
-    parser.add_argument("--folder", required=True)
-    parser.add_argument("--library", required=True)
-    return parser.parse_args()
-
-
-def run_case(ranks, name):
-    """How the case went: (word, text)."""
-    ranks.problems, ranks.note = [], ""
-    try:
-        cupy_cases.CASES[name](ranks)
-    except cupy_cases.CaseSkipped as why:
-        return "skipped", why
-    except Exception:  # pylint: disable=broad-exception-caught
-        traceback.print_exc()
-        return "broken", traceback.format_exc().strip().splitlines()[-1]
-    for problem in ranks.problems:
-        print(f"{name}: {problem}", flush=True)
-    return ("wrong", ranks.problems[0]) if ranks.problems else ("ok", ranks.note)
-
-
 def main():
-    options = arguments()
-    reporter = Reporter(f"{options.folder}/report{options.rank}")
-    reporter.say("begin", "start")
-    begun = time.monotonic()
-    ranks = Ranks(options)
-    reporter.say("ok", "start", f"{time.monotonic() - begun:.2f} s")
-    for name in options.cases.split(","):
-        reporter.say("begin", name)
-        begun = time.monotonic()
-        word, text = run_case(ranks, name)
-        seconds = f"{time.monotonic() - begun:.2f} s"
-        reporter.say(word, name, f"{seconds}, {text}" if word == "ok" and text else text or seconds)
-        if word == "broken":
-            sys.stdout.flush()
-            # Without destructors: they could wait for the other ranks.
-            os._exit(BROKEN)
-    reporter.say("begin", "end")
-    begun = time.monotonic()
-    ranks.each(lambda member: member.comm.destroy())
-    reporter.say("ok", "end", f"{time.monotonic() - begun:.2f} s")
+    parser = worker_arguments()
+    parser.add_argument("--kind", required=True)
+    options = parser.parse_args()
+    run_ranks(options, Ranks(options), cupy_cases.CASES)
 
 
 if __name__ == "__main__":

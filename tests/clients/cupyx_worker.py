@@ -1,27 +1,31 @@
 """One rank of cupy_test.py that goes through cupyx.distributed, which calls on CuPy's current stream."""
 
-import argparse
-import os
-import sys
-import time
-import traceback
-
 import cupy
 import cupyx.distributed
 
 from cupy_cases import pattern
-from suites import Reporter
+from worker import run_ranks, worker_arguments
 
-BROKEN = 3
 COUNT = 1023
 
 
 class Rank:
     def __init__(self, options):
-        self.rank, self.size = options.rank, options.size
+        self.rank, self.size, self.port = options.rank, options.size, options.port
         self.problems = []
+        self.note = ""
+        self.comm = None
+
+    def start(self):
         cupy.cuda.Device(0).use()
-        self.comm = cupyx.distributed.init_process_group(self.size, self.rank, host="127.0.0.1", port=options.port)
+        self.comm = cupyx.distributed.init_process_group(self.size, self.rank, host="127.0.0.1", port=self.port)
+
+    def end(self):
+        self.comm.stop()
+
+    @staticmethod
+    def synchronize():
+        cupy.cuda.Stream.null.synchronize()
 
     def mine(self, count=COUNT):
         return pattern(count, "float32", self.rank)
@@ -122,40 +126,11 @@ CASES = {
 }
 
 
-def run_case(rank, name):
-    rank.problems = []
-    try:
-        CASES[name](rank)
-        cupy.cuda.Stream.null.synchronize()
-    except Exception:  # pylint: disable=broad-exception-caught
-        traceback.print_exc()
-        return "broken", traceback.format_exc().strip().splitlines()[-1]
-    return ("wrong", rank.problems[0]) if rank.problems else ("ok", "")
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", required=True)
-    parser.add_argument("--size", type=int, required=True)
-    parser.add_argument("--rank", type=int, required=True)
-    parser.add_argument("--folder", required=True)
+    parser = worker_arguments()
     parser.add_argument("--port", type=int, required=True)
     options = parser.parse_args()
-    reporter = Reporter(f"{options.folder}/report{options.rank}")
-    reporter.say("begin", "start")
-    rank = Rank(options)
-    reporter.say("ok", "start")
-    for name in options.cases.split(","):
-        reporter.say("begin", name)
-        begun = time.monotonic()
-        word, text = run_case(rank, name)
-        reporter.say(word, name, text or f"{time.monotonic() - begun:.2f} s")
-        if word == "broken":
-            sys.stdout.flush()
-            os._exit(BROKEN)
-    reporter.say("begin", "end")
-    rank.comm.stop()
-    reporter.say("ok", "end")
+    run_ranks(options, Rank(options), CASES)
 
 
 if __name__ == "__main__":

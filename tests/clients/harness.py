@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -156,16 +155,17 @@ def home_of_symbol(name):
 
 
 def complaint_about_libraries(library):
-    """Why this process does not call Gyre, or nothing.
+    """Why this process, which has made a communicator, has not made it with Gyre on a device; or nothing.
 
     NVIDIA's library may be mapped as well: PyTorch opens it by its path, for itself alone. What counts is where the
-    functions come from.
+    functions come from, and that Gyre's device back-end is there: it is mapped for the first device rank.
     """
     home = home_of_symbol("ncclCommInitRankConfig")
     if home != os.path.realpath(library):
         return f"ncclCommInitRankConfig comes from {home or 'nowhere'}, not from {library}"
-    if not any(re.search(r"/libgyre\.so", path) for path in mapped_libraries()):
-        return "libgyre.so is not mapped"
+    for needed in ("libgyre.so", "libgyre_cuda.so"):
+        if not any(f"/{needed}" in path for path in mapped_libraries()):
+            return f"{needed} is not mapped"
     return ""
 
 

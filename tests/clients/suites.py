@@ -1,4 +1,4 @@
-"""Suites of cases that several processes run together: what the processes tell, and what the parent makes of it."""
+"""Suites of cases that several processes (worker.py) run together: what the parent makes of what they tell."""
 
 import os
 import tempfile
@@ -7,19 +7,6 @@ from harness import one_line, status_text
 
 WORST_WORLDS = 4  # a suite that breaks so many worlds is given up
 START_LIMIT = 180  # importing a framework and init, of several processes on few cores
-
-
-class Reporter:
-    """A process's side: a line for each case begun and finished.
-
-    Words: begin; then ok, skipped, wrong (a value; the world may go on) or broken (an exception; it may not).
-    """
-
-    def __init__(self, path):
-        self.file = open(path, "a", buffering=1, encoding="utf-8")
-
-    def say(self, word, name, text=""):
-        self.file.write(f"{word}\t{name}\t{' '.join(str(text).split())}\n")
 
 
 class Progress:

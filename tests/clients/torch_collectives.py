@@ -3,23 +3,13 @@
 import torch
 import torch.distributed as dist
 
-from harness import complaint_about_libraries, mapped_libraries
-from torch_world import CaseSkipped, ops_of
+from torch_world import ops_of
+from worker import CaseSkipped
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.uint8)
 MORE_TYPES = (torch.float64, torch.int32, torch.int8)
 SIZES = (1, 2, 3, 17, 255, 1023, 4096, 65537, 1000003)
 FEW_SIZES = (1, 5, 1023, 65537)
-
-
-def library(rank):
-    rank.need_device("libnccl")
-    why = complaint_about_libraries(rank.library)
-    rank.check("libraries", not why, why)
-    # Gyre maps it for device ranks only: the communicator that PyTorch has made is Gyre's.
-    used = any("libgyre_cuda" in path for path in mapped_libraries())
-    rank.check("device ranks", used, "libgyre_cuda.so is not mapped")
-    rank.note = "version " + ".".join(map(str, torch.cuda.nccl.version()))
 
 
 def all_reduce_of(rank, types, sizes, offset=0):
@@ -235,8 +225,8 @@ def functional(rank):
 CASES = {
     function.__name__: function
     for function in (
-        library, all_reduce_types, all_reduce_more_types, all_reduce_unaligned, all_reduce_large, all_reduce_random,
-        premul_sum, reduce_scatter, reduce_scatter_list, all_gather, all_gather_list, all_gather_eight_bits, broadcast,
+        all_reduce_types, all_reduce_more_types, all_reduce_unaligned, all_reduce_large, all_reduce_random, premul_sum,
+        reduce_scatter, reduce_scatter_list, all_gather, all_gather_list, all_gather_eight_bits, broadcast,
         reduce, gather_scatter, all_to_all_even, all_to_all_uneven, all_to_all_list, objects, functional,
     )
 }

@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import _coalescing_manager
 
-from torch_world import CaseSkipped
+from worker import CaseSkipped
 
 COUNTS = (1, 1023, 300007)
 

@@ -5,17 +5,15 @@ import datetime
 import torch
 import torch.distributed as dist
 
+from worker import CaseSkipped
+
 GUARD = 64  # elements past an output's end that must stay as they were
-
-
-class CaseSkipped(Exception):
-    """This case cannot run here; the text says why."""
 
 
 class Rank:
     def __init__(self, options):
         self.rank, self.size = options.rank, options.size
-        self.init, self.library, self.timeout = options.init, options.library, options.timeout
+        self.init, self.timeout = options.init, options.timeout
         self.folder = options.folder
         self.rehearsed = options.rehearse
         # All ranks are on the one device.
@@ -26,6 +24,7 @@ class Rank:
     def start(self, init=None):
         if not self.rehearsed:
             torch.cuda.set_device(self.device)
+            self.note = "version " + ".".join(map(str, torch.cuda.nccl.version()))
         dist.init_process_group(
             backend="gloo" if self.rehearsed else "nccl",
             init_method=init or self.init,
@@ -40,9 +39,8 @@ class Rank:
         if not self.rehearsed:
             torch.cuda.synchronize()
 
-    def take_note(self):
-        note, self.note = self.note, ""
-        return note
+    def end(self):
+        dist.destroy_process_group()
 
     def need_device(self, why):
         if self.rehearsed:
