@@ -80,9 +80,9 @@ TEST_P(Waiting, EndsWithTheAbortOfItsRank) {
   const ncclUniqueId id = new_id();
   on_threads(2, [&](int rank) {
     DeviceRankUnderTest one{rank, nullptr, rank_stream()};
-    ASSERT_TRUE(ok(ncclCommInitRank(&one.comm, 2, id, rank)));
+    const ncclResult_t opened = ncclCommInitRank(&one.comm, 2, id, rank);
     DeviceArray<float> data(kLarge, 1.0F);
-    if (rank == 0) {
+    if (opened == ncclSuccess && rank == 0) {
       EXPECT_TRUE(ok(GetParam().issue(one, data.data())));
       std::this_thread::sleep_for(50ms);  // the moment of the fault: the kernel is at work
       const auto begun = std::chrono::steady_clock::now();
@@ -91,6 +91,7 @@ TEST_P(Waiting, EndsWithTheAbortOfItsRank) {
       EXPECT_TRUE(done(one.stream));
     }
     aborted.arrive_and_wait();
+    ASSERT_TRUE(ok(opened));
     if (rank == 0) return;
     const Verdict verdict = verdict_of(one.comm);
     EXPECT_EQ(verdict.code, ncclRemoteError);
@@ -105,12 +106,13 @@ TEST_P(Waiting, EndsWithTheAbortOfItsPeer) {
   std::barrier issued(2);
   on_threads(2, [&](int rank) {
     DeviceRankUnderTest one{rank, nullptr, rank_stream()};
-    ASSERT_TRUE(ok(ncclCommInitRank(&one.comm, 2, id, rank)));
+    const ncclResult_t opened = ncclCommInitRank(&one.comm, 2, id, rank);
     DeviceArray<float> data(kLarge, 1.0F);
-    if (rank == 0) {
+    if (opened == ncclSuccess && rank == 0) {
       EXPECT_TRUE(ok(GetParam().issue(one, data.data())));
     }
     issued.arrive_and_wait();
+    ASSERT_TRUE(ok(opened));
     if (rank == 1) {
       EXPECT_TRUE(ok(ncclCommAbort(one.comm)));
       return;
@@ -161,12 +163,19 @@ TEST(Deadline, NamesTheLateRankAndTheCall) {
   GYRE_NEEDS_DEVICE();
   const char* limit = std::getenv("GYRE_TIMEOUT");
   if (limit == nullptr) GTEST_SKIP() << "GYRE_TIMEOUT is not set";
-  for (const Issue& issue : {all_reduce(kSmall), all_reduce(kLarge), receive(kLarge, 2)}) {
+  struct Late {
+    Issue issue;
+    const char* text;
+  };
+  for (const auto& [issue, text] : {Late{all_reduce(kSmall), "AllReduce of 100 x float, sum"},
+                                    Late{all_reduce(kLarge), "AllReduce of 400000 x float, sum"},
+                                    Late{receive(kLarge, 2), "a message of 400000 x float"}}) {
     const auto verdicts = provoke({issue, nothing(), nothing()});
     for (const Verdict& verdict : verdicts) {
       EXPECT_TRUE(verdict.code == ncclTimeout || verdict.code == ncclRemoteError) << verdict.code;
       EXPECT_TRUE(verdict.names("GYRE_TIMEOUT")) << verdict.text;
       EXPECT_TRUE(verdict.names("is late")) << verdict.text;
+      EXPECT_TRUE(verdict.names(text)) << verdict.text;
     }
     EXPECT_TRUE(verdicts[0].names("rank 1") || verdicts[0].names("rank 2")) << verdicts[0].text;
   }
