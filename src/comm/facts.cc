@@ -64,7 +64,8 @@ Result<PeerFacts> decode_facts(std::span<const std::byte> bytes) {
   WireReader in(bytes);
   PeerFacts facts;
   facts.wire_version = in.number<std::uint32_t>();
-  if (facts.wire_version != kWireVersion) return facts;  // the rest may be laid out differently
+  // Of another version the rest may be laid out differently.
+  if (!in.failed() && facts.wire_version != kWireVersion) return facts;
   facts.pid = in.number<std::uint64_t>();
   facts.host = in.text(kMaxHostBytes);
   facts.place = in.text(kMaxHostBytes);
