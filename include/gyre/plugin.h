@@ -107,6 +107,9 @@ typedef struct {
   /* A number of the capture that the stream takes part in; 0: it captures nothing. */
   gyreResult (*stream_capture)(int ordinal, gyreStream_t stream, uint64_t* capture);
 
+  /* A number that no other stream of this process ever has, unlike its handle; 0: not known. */
+  gyreResult (*stream_identity)(int ordinal, gyreStream_t stream, uint64_t* identity);
+
   /* Loads all kernels: a first launch would do it, and wait for the device meanwhile. */
   gyreResult (*load_kernels)(int ordinal);
   /* How many blocks of `threads` of a kernel the whole device holds at once. */

@@ -39,6 +39,7 @@ gyreResult stream_synchronize(int ordinal, gyreStream_t stream) noexcept;
 gyreResult stream_query(int ordinal, gyreStream_t stream) noexcept;
 gyreResult stream_wait_event(int ordinal, gyreStream_t stream, gyreEvent_t event) noexcept;
 gyreResult stream_capture(int ordinal, gyreStream_t stream, uint64_t* capture) noexcept;
+gyreResult stream_identity(int ordinal, gyreStream_t stream, uint64_t* identity) noexcept;
 gyreResult event_create(int ordinal, gyreEvent_t* event) noexcept;
 gyreResult event_create_untimed(int ordinal, gyreEvent_t* event) noexcept;
 gyreResult event_destroy(int ordinal, gyreEvent_t event) noexcept;

@@ -79,6 +79,17 @@ gyreResult stream_capture(int ordinal, gyreStream_t stream, uint64_t* capture) n
   });
 }
 
+gyreResult stream_identity(int ordinal, gyreStream_t stream, uint64_t* identity) noexcept {
+  *identity = 0;
+  return on_device(ordinal, [&] {
+    unsigned long long number = 0;
+    const Code code = stream_number(native(stream), &number);
+    if (code != kOk) return failure(code, "StreamGetId", ordinal);
+    *identity = number;
+    return gyreSuccess;
+  });
+}
+
 gyreResult event_create(int ordinal, gyreEvent_t* event) noexcept {
   return make_event(ordinal, event, kEventTimed);
 }

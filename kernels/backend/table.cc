@@ -47,6 +47,7 @@ gyreBackendTable(  // NOLINT(readability-identifier-naming): GYRE_BACKEND_SYMBOL
       .host_unregister = host_unregister,
       .event_create_untimed = event_create_untimed,
       .stream_capture = stream_capture,
+      .stream_identity = stream_identity,
       .load_kernels = load_kernels,
       .resident_blocks = resident_blocks,
       .launch = launch,

@@ -94,6 +94,12 @@ inline constexpr auto& function_launch = cudaLaunchKernel;
 inline Code device_properties(Properties* properties, int ordinal) {
   return cudaGetDeviceProperties(properties, ordinal);
 }
+// From 1 on: the runtime counts from 0.
+inline Code stream_number(Stream stream, unsigned long long* number) {
+  const Code code = cudaStreamGetId(stream, number);
+  ++*number;
+  return code;
+}
 inline Code stream_capture_of(Stream stream, CaptureStatus* status, unsigned long long* number) {
   return cudaStreamGetCaptureInfo(stream, status, number);
 }

@@ -6,12 +6,14 @@
 #include "kernels/backend/vendor.cuh"
 
 #include <cuda.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 namespace gyre::gpu {
 namespace {
@@ -92,7 +94,13 @@ CUcontext primary_context(int ordinal, Code& code) {
 
 // Kernels of ranks on one device wait for each other. Streams that share one of the device's queues
 // do not run side by side, and by default there are eight; this is the most there can be.
-void prepare_process() { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0); }
+// Not under MPS: its processes share what queues there are, and the fourth would find none.
+void prepare_process() {
+  const char* folder = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  const std::string control = std::string(folder != nullptr ? folder : "/tmp/nvidia-mps") + "/control";
+  if (::access(control.c_str(), F_OK) == 0) return;
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+}
 
 OnDevice::OnDevice(int ordinal) {
   const Driver& calls = driver();

@@ -102,6 +102,11 @@ inline Code function_occupancy(int* blocks, const void* function, int threads, s
 inline Code device_properties(Properties* properties, int ordinal) {
   return hipGetDeviceProperties(properties, ordinal);
 }
+// HIP has no such number.
+inline Code stream_number(Stream, unsigned long long* number) {
+  *number = 0;
+  return kOk;
+}
 inline Code stream_capture_of(Stream stream, CaptureStatus* status, unsigned long long* number) {
   return hipStreamGetCaptureInfo(stream, status, number);
 }

@@ -247,6 +247,7 @@ const gyreBackend* host_backend() {
       .host_unregister = nullptr,
       .event_create_untimed = nullptr,
       .stream_capture = nullptr,
+      .stream_identity = nullptr,
       .load_kernels = nullptr,
       .resident_blocks = nullptr,
       .launch = nullptr,

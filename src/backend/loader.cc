@@ -31,7 +31,7 @@ bool has_kernels(const gyreBackend& table) {
   return table.device_current && table.device_identity && table.peer_access && table.pointer_info &&
          table.memory_alloc_async && table.memory_free_async && table.host_register &&
          table.host_unregister && table.event_create_untimed && table.stream_capture &&
-         table.load_kernels && table.resident_blocks && table.launch;
+         table.stream_identity && table.load_kernels && table.resident_blocks && table.launch;
 }
 
 // Whether every entry is there; the host's table ends with ipc_close.

@@ -137,14 +137,24 @@ Result<std::uint64_t> DeviceRank::capture_of(std::span<const gyreStream_t> strea
   return first;
 }
 
+// A handle may be that of a later stream than it was.
+Result<std::uint64_t> DeviceRank::identity_of(gyreStream_t stream) const {
+  std::uint64_t identity = 0;
+  if (backend_.stream_identity(ordinal_, stream, &identity) != gyreSuccess) {
+    return failed("asking which stream it is");
+  }
+  return identity;
+}
+
 Result<void> DeviceRank::begin(std::span<const gyreStream_t> streams) {
   gyreStream_t runner = streams.front();
   GYRE_TRY_ASSIGN(capturing_, capture_of(streams));
+  GYRE_TRY_ASSIGN(runner_, identity_of(runner));
   for (gyreStream_t other : streams.subspan(1)) GYRE_TRY(follow(junction_, other, runner));
   // A graph's calls are ordered among themselves; when it runs is for its user to say.
   const bool known = capturing_ == 0 ? any_call_ : capture_ == capturing_;
-  if (!known) return {};
-  // Also on the stream of the call before: its handle may by now be another stream's.
+  const std::uint64_t before = capturing_ == 0 ? latest_stream_ : captured_stream_;
+  if (!known || (runner_ != 0 && runner_ == before)) return {};
   gyreEvent_t event = capturing_ == 0 ? latest_ : captured_;
   if (backend_.stream_wait_event(ordinal_, runner, event) != gyreSuccess) {
     return failed("waiting for the call before");
@@ -163,6 +173,7 @@ Result<void> DeviceRank::end(std::span<const gyreStream_t> streams) {
       return failed("ordering two streams");
     }
   }
+  (capturing_ == 0 ? latest_stream_ : captured_stream_) = runner_;
   if (capturing_ == 0) {
     any_call_ = true;
   } else {

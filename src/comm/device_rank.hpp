@@ -94,6 +94,7 @@ class DeviceRank {
   };
   Error failed(std::string_view what) const;
   Result<gyreEvent_t> make_event();
+  Result<std::uint64_t> identity_of(gyreStream_t stream) const;
   Result<std::uint64_t> capture_of(std::span<const gyreStream_t> streams) const;
   Result<void> follow(gyreEvent_t event, gyreStream_t earlier, gyreStream_t later);
 
@@ -110,10 +111,13 @@ class DeviceRank {
   std::vector<gyreEvent_t> events_;  // all, to be destroyed
 
   gyreEvent_t latest_ = nullptr;  // after the latest call, unless that was captured
+  std::uint64_t latest_stream_ = 0;
   bool any_call_ = false;
   gyreEvent_t captured_ = nullptr;  // after the latest call of the capture at work
+  std::uint64_t captured_stream_ = 0;
   std::uint64_t capture_ = 0;       // of the latest captured call
   std::uint64_t capturing_ = 0;     // of the call between begin() and end(); 0: none
+  std::uint64_t runner_ = 0;        // the identity of the stream that this one runs on
   gyreEvent_t junction_ = nullptr;  // where several streams meet
 
   std::vector<Staging> staging_;

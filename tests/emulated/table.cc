@@ -57,6 +57,12 @@ gyreResult stream_capture(int, gyreStream_t, std::uint64_t* capture) {
   return gyreSuccess;
 }
 
+// Not known, as on HIP.
+gyreResult stream_identity(int, gyreStream_t, std::uint64_t* identity) {
+  *identity = 0;
+  return gyreSuccess;
+}
+
 gyreResult load_kernels(int) { return gyreSuccess; }
 
 gyreResult resident_blocks(int, std::uint32_t kernel, std::uint32_t, std::uint32_t* blocks) {
@@ -96,6 +102,7 @@ gyreBackend make_table() {
   table.host_unregister = host_unregister;
   table.event_create_untimed = table.event_create;
   table.stream_capture = stream_capture;
+  table.stream_identity = stream_identity;
   table.load_kernels = load_kernels;
   table.resident_blocks = resident_blocks;
   table.launch = launch;

@@ -57,7 +57,8 @@ std::vector<DevicePlan> plans_of(const Call& call, const PlanFacts& facts,
   for (int rank = 0; rank < facts.world; ++rank) {
     const Program program =
         build_program(call.kind, algorithm, rank, facts.world, call.root, facts.ranks_per_host);
-    plans.push_back(device_plan(call, rank, facts, device, algorithm, program));
+    plans.push_back(device_plan(call, rank, facts, device, algorithm,
+                                device_schedule(call, facts, algorithm), program));
   }
   return plans;
 }
@@ -131,6 +132,10 @@ void expect_alike(const std::vector<DevicePlan>& plans) {
     EXPECT_EQ(plan.channels, plans[0].channels);
     EXPECT_EQ(plan.striped, plans[0].striped);
     EXPECT_EQ(plan.exchange, plans[0].exchange);
+    EXPECT_EQ(plan.threads, plans[0].threads);
+    EXPECT_EQ(plan.asks, plans[0].asks);
+    EXPECT_EQ(plan.mapped_slice, plans[0].mapped_slice);
+    EXPECT_EQ(plan.mapped_tiles, plans[0].mapped_tiles);
     EXPECT_EQ(plan.plan.tiles, plans[0].plan.tiles);
     EXPECT_EQ(plan.plan.input.slice, plans[0].plan.input.slice);
     EXPECT_EQ(plan.plan.output.slice, plans[0].plan.output.slice);
@@ -156,6 +161,12 @@ void expect_fits(const DevicePlan& plan, const Call& call, const PlanFacts& fact
   }
 }
 
+// As kernels cut it once all ranks reach all buffers.
+Layout cut(Layout layout, const DevicePlan& plan) {
+  layout.slice = plan.mapped_slice;
+  return layout;
+}
+
 void check_call(const Call& call, const PlanFacts& facts, const DeviceFacts& device,
                 Algorithm algorithm) {
   SCOPED_TRACE(name_of_case(call, algorithm, facts, device));
@@ -166,11 +177,28 @@ void check_call(const Call& call, const PlanFacts& facts, const DeviceFacts& dev
   EXPECT_TRUE(covers(plan.input, plan.tiles, buffers.input)) << "input";
   EXPECT_TRUE(covers(plan.output, plan.tiles, buffers.output)) << "output";
   expect_fits(plans[0], call, facts, device, algorithm);
+  if (!plans[0].asks) return;
+  EXPECT_FALSE(device.one_process || plans[0].striped || plans[0].exchange);
+  EXPECT_TRUE(covers(cut(plan.input, plans[0]), plans[0].mapped_tiles, buffers.input)) << "input";
+  EXPECT_TRUE(covers(cut(plan.output, plans[0]), plans[0].mapped_tiles, buffers.output));
 }
 
 // By the number of ranks.
 class DeviceChoice : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, DeviceChoice, testing::Range(1, kMostRanks + 1));
+
+TEST(DeviceQuestion, IsAskedForLargeCallsOfSeveralProcesses) {
+  const PlanFacts facts = facts_of(2);
+  DeviceFacts device{.channels = 32, .slot_bytes = 128 << 10, .map_bytes = 1 << 20};
+  const auto asks = [&](const Call& call) {
+    return plans_of(call, facts, device, device_algorithm(call, facts))[0].asks;
+  };
+  EXPECT_TRUE(asks(all_reduce(1 << 18)));
+  EXPECT_FALSE(asks(all_reduce((1 << 18) - 1)));
+  EXPECT_FALSE(asks(all_reduce(1 << 18, ReduceOp::premulsum)));
+  device.one_process = true;
+  EXPECT_FALSE(asks(all_reduce(1 << 18)));
+}
 
 TEST_P(DeviceChoice, EverySchedulePlansAlikeOnAllRanks) {
   const PlanFacts facts = facts_of(GetParam());
