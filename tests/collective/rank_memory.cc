@@ -52,6 +52,12 @@ cudaStream_t rank_stream() {
   if (!ranks_are_on_device()) return nullptr;
   gyreStream_t stream = nullptr;
   require(gyreStreamCreate(rank_device(), &stream), "creating a stream");
+  // A stream that is used for the first time may wait for all kernels of its device.
+  std::byte* const memory = take_mirror(1);
+  const std::byte zero{};
+  require(gyreDeviceCopyAsync(rank_device(), memory, &zero, 1, stream), "using a stream");
+  require(gyreStreamSynchronize(rank_device(), stream), "using a stream");
+  give_mirror(memory, 1);
   return stream;
 }
 
