@@ -39,7 +39,8 @@ std::unique_ptr<std::byte[]> host_memory(std::size_t bytes) {
 }
 
 // A GPU may set up a stream at its first use only once all kernels have left. Those of ranks that
-// share it do not leave before the peer whose stream that is (H200: one start in four with 8 threads).
+// share it do not leave before the peer whose stream that is (H200: one start in four with 8
+// threads).
 void use_once(const Device& device, void* memory) {
   constexpr std::uint32_t kZero = 0;
   device.copy_async(memory, &kZero, sizeof kZero);

@@ -97,7 +97,8 @@ CUcontext primary_context(int ordinal, Code& code) {
 // Not under MPS: its processes share what queues there are, and the fourth would find none.
 void prepare_process() {
   const char* folder = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  const std::string control = std::string(folder != nullptr ? folder : "/tmp/nvidia-mps") + "/control";
+  const std::string control =
+      std::string(folder != nullptr ? folder : "/tmp/nvidia-mps") + "/control";
   if (::access(control.c_str(), F_OK) == 0) return;
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
