@@ -6,6 +6,7 @@
 #include "backend/loader.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "transport/device/memory.hpp"
 #include "transport/shm/region.hpp"
 
 using namespace gyre;       // NOLINT(google-build-using-namespace): the exports speak of both

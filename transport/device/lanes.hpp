@@ -20,34 +20,9 @@
 #include "gyre/plugin.h"
 #include "kernels/device/work.hpp"
 #include "transport/device/board.hpp"
+#include "transport/device/memory.hpp"
 
 namespace gyre {
-
-// Memory of a back-end, left over with its owner (leftovers.hpp).
-class DeviceMemory {
- public:
-  DeviceMemory() = default;
-  // Zeroed. Host memory is pinned, and devices reach it at the same address.
-  static Result<DeviceMemory> on_device(const gyreBackend& backend, int ordinal, std::size_t bytes);
-  static Result<DeviceMemory> on_host(const gyreBackend& backend, int ordinal, std::size_t bytes);
-  DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
-  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
-  ~DeviceMemory();
-
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  const gyreBackend* backend_ = nullptr;
-  int ordinal_ = 0;
-  bool host_ = false;
-  void* data_ = nullptr;
-};
-
-// "device 0 ...: <what>: <the back-end's text>".
-Error device_error(const gyreBackend& backend, int ordinal, std::string_view what);
-
-// Closes memory of another process once that does no harm.
-void close_later(const gyreBackend& backend, int ordinal, void* imported);
 
 // How large a rank's lanes are; the same on all ranks of a communicator.
 struct LaneShape {
