@@ -1,4 +1,4 @@
-// Lines of an exchange (exchange.cuh): where they lie, and the first one of a channel, which says
+// Lines of a meeting (meeting.cuh): where they lie, and the first one of a channel, which says
 // what call it is of.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Matter {
   std::uint64_t bytes;
 };
 
-// Of exchange number `number` of a channel: never 0, and the same again after 2^31 - 1 of them. A
+// Of meeting number `number` of a channel: never 0, and the same again after 2^31 - 1 of them. A
 // line that lay unused for exactly so many is taken for a new one; nothing else can be.
 __device__ inline std::uint32_t flag_of(std::uint64_t number) {
   return static_cast<std::uint32_t>(number % 0x7fff'ffff) + 1;

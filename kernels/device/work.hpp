@@ -48,11 +48,11 @@ struct Tokens {
   std::uint64_t taken[kMaxStrands] = {};
 };
 
-// The short form of the one-shot all-reduce (exchange.cuh): everybody writes everything to
+// Meetings (meeting.cuh), as in the short form of the one-shot all-reduce: everybody writes to
 // everybody, in lines that carry their own flags.
 struct ExchangeView {
   std::byte* inbox = nullptr;       // this rank's (Inboxes)
-  std::uint64_t* counts = nullptr;  // [channel]: exchanges done; this rank's own
+  std::uint64_t* counts = nullptr;  // [channel]: meetings done; this rank's own
 };
 // Of every rank, where senders write: [buffer][sender][channel][kExchangeLines + 1] lines. They
 // travel with each launch: a small message is done in few times what device memory takes to answer.

@@ -144,7 +144,7 @@ Result<const gyreBackend*> find_backend(gyreDeviceKind kind) {
   }
   for (const gyreDeviceKind candidate : {gyreDeviceCuda, gyreDeviceHip}) {
     if (!has_driver(candidate)) continue;
-    const auto table = open_plugin(candidate);
+    auto table = open_plugin(candidate);
     if (table && check_device(**table)) return table;
     // A program that has such devices would hand their memory to ranks on the host.
     if (!table) {

@@ -205,7 +205,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<std::uint32_t> agree_on_channels(Deadline deadline);
   Result<void> open_device(Deadline deadline);
   void watch_device();
-  void close_device(bool calm);
+  void close_device();
   void look_at_device();
   std::optional<Error> device_fault() const;
 

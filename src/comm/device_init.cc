@@ -209,19 +209,17 @@ void Communicator::watch_device() {
   });
 }
 
-void Communicator::close_device(bool calm) {
+void Communicator::close_device() {
   if (device_ == nullptr || device_->is_bare()) return;
   if (device_watch_.joinable()) {
     device_watch_.request_stop();
     device_watch_.join();
   }
   device_->abort();
-  if (device_->wait_idle(Deadline::after(kLastKernels))) {
-    if (calm) device_->rest();
-    return;
-  }
-  log_warn("rank {}: a kernel did not leave within {} ms of the abort; its memory is kept", rank_,
-           kLastKernels.count());
+  if (device_->wait_idle(Deadline::after(kLastKernels))) return;
+  log_warn(
+      "rank {}: a kernel did not leave within {} ms of the abort; its memory is kept until it does",
+      rank_, kLastKernels.count());
   device_->abandon();
 }
 

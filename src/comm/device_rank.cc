@@ -42,8 +42,6 @@ DeviceRank::~DeviceRank() {
   lanes_.reset();
   mailbox_ = {};
   staging_.clear();
-  // After an abort the user's own kernels may run for ever: a later communicator's end will do.
-  if (calm_) Leftovers::of_process().settle();
 }
 
 Error DeviceRank::failed(std::string_view what) const {
@@ -80,9 +78,9 @@ Result<std::uint32_t> DeviceRank::fitting_channels(int neighbours) const {
 }
 
 Result<void> DeviceRank::open(int rank, int world, std::uint32_t channels) {
-  Leftovers::of_process().settle();
+  // Nobody knows when a graph runs.
   watch_ = std::make_unique<Leftovers::Watch>(
-      [this] { return wait_idle(Deadline::after(milliseconds(0))); });
+      [this] { return capture_ == 0 && wait_idle(Deadline::after(milliseconds(0))); });
   facts_.channels = channels;
   facts_.slot_bytes = slot_bytes_for(static_cast<std::uint64_t>(world), channels);
   GYRE_TRY_ASSIGN(mailbox_, DeviceMemory::on_host(backend_, ordinal_, sizeof(device::Mailbox)));
@@ -282,12 +280,18 @@ void DeviceRank::tell_who_left(std::uint64_t ranks) const {
 }
 
 void DeviceRank::abandon() {
-  Leftovers::of_process().give_up();
-  // Its thread may be in a call of the vendor's that waits for a kernel.
-  (void)mappings_.release();
-  (void)lanes_.release();
-  (void)new DeviceMemory(std::move(mailbox_));
-  for (Staging& one : staging_) (void)new DeviceMemory(std::move(one.memory));
+  std::erase(events_, latest_);
+  Leftovers::of_process().watch_until([&backend = backend_, ordinal = ordinal_, event = latest_] {
+    if (backend.event_query(ordinal, event) == gyreErrorNotReady) return false;
+    (void)backend.event_destroy(ordinal, event);
+    return true;
+  });
+  watch_.reset();
+  any_call_ = false;
+  mappings_.reset();
+  lanes_.reset();
+  mailbox_ = {};
+  staging_.clear();
 }
 
 std::optional<device::Mailbox> DeviceRank::fault() const {

@@ -20,7 +20,7 @@
 
 namespace gyre {
 
-// One thread at a time, but for abort() and fault().
+// One thread at a time, but for abort(), fault(), wait_idle(), tell_who_left(), look_for_memory().
 class DeviceRank {
  public:
   DeviceRank(const gyreBackend& backend, int ordinal);
@@ -72,9 +72,7 @@ class DeviceRank {
   // That these ranks, a bit each, have destroyed their communicators: no wait for one of them that
   // is not over will be.
   void tell_who_left(std::uint64_t ranks) const;
-  // Its last calls ended by themselves.
-  void rest() { calm_ = true; }
-  // Kernels may run for ever: what they use is never given back.
+  // A kernel does not leave: what it uses is given back when it has.
   void abandon();
   // Whether there is nothing that kernels use: not yet, or no longer.
   bool is_bare() const { return lanes_ == nullptr; }
@@ -102,7 +100,6 @@ class DeviceRank {
   const int ordinal_;
   DeviceFacts facts_;
   std::unique_ptr<Leftovers::Watch> watch_;  // of this rank's kernels
-  bool calm_ = false;
   std::unique_ptr<DeviceLanes> lanes_;
   std::unique_ptr<DeviceMappings> mappings_;  // null: all ranks are in this process
   DeviceMemory mailbox_;

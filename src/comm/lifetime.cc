@@ -134,7 +134,7 @@ void Communicator::close(bool abort) {
 }
 
 void Communicator::tear_down(bool calm) {
-  close_device(calm);
+  close_device();
   if (control_ != nullptr && calm) control_->goodbye();
   for (auto& transport : transports_) transport->close(calm);
   control_.reset();  // first: the reactor asks the executor for progress until then

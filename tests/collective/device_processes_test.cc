@@ -188,5 +188,40 @@ TEST(Buffers, AreMappedWhileTheyAreThere) {
   std::filesystem::remove_all(folder);
 }
 
+// The owner has left, the others go on.
+TEST(Buffers, AreGivenBackWhenTheirOwnerHasLeft) {
+  if (!asks_for_device()) GTEST_SKIP() << "GYRE_DEVICE names no device";
+  const Meeting meeting;
+  const std::string log = testing::TempDir() + "left." + std::to_string(::getpid());
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < kWorld; ++rank) {
+    ranks.push_back(in_child([&, rank] {
+      if (rank == 1) {
+        apply({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "P2P"}, {"NCCL_DEBUG_FILE", log}});
+      }
+      ncclComm_t comm = meeting.enter(rank, kWorld);
+      if (comm == nullptr) return complain("init");
+      const cudaStream_t stream = rank_stream();
+      DeviceArray<float> data(kCount, 1.0F);
+      for (int call = 0; call < kCallsOnEach; ++call) {
+        (void)ncclAllReduce(data.data(), data.data(), kCount, ncclFloat32, ncclMax, comm, stream);
+        if (*wait_for(stream) != '\0') return complain("the stream");
+        ::usleep(3000);  // a call that comes after the mapping
+      }
+      using namespace std::chrono_literals;
+      const auto until = std::chrono::steady_clock::now() + 5s;
+      while (rank == 1 && lines_with(log, "gave back") < std::size_t{kWorld - 1} &&
+             std::chrono::steady_clock::now() < until) {
+        ::usleep(10'000);
+      }
+      return ncclCommDestroy(comm) == ncclSuccess ? 0 : complain("destroy");
+    }));
+  }
+  for (const pid_t rank : ranks) EXPECT_EQ(status_of(rank), 0);
+  EXPECT_EQ(lines_with(log, " mapped "), std::size_t{kWorld - 1});
+  EXPECT_EQ(lines_with(log, "gave back"), std::size_t{kWorld - 1});
+  std::filesystem::remove(log);
+}
+
 }  // namespace
 }  // namespace gyre::test

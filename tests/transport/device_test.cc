@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -12,47 +13,62 @@
 namespace gyre {
 namespace {
 
+using namespace std::chrono_literals;
+
+// What the thread of the leftovers has begun is over when this comes back.
+bool settled() { return Leftovers::of_process().settle(Deadline::after(0ms)); }
+
 TEST(Leftovers, AreGivenBackInOrderOnceNoKernelRuns) {
-  Leftovers& leftovers = Leftovers::of_process();
-  bool idle = false;
+  std::atomic<bool> idle = false;
   std::vector<int> given;
-  const Leftovers::Watch watch([&] { return idle; });
-  leftovers.add([&] { given.push_back(1); });
-  leftovers.add([&] { given.push_back(2); });
-  leftovers.settle();
+  const Leftovers::Watch watch([&] { return idle.load(); });
+  Leftovers::of_process().add([&] { given.push_back(1); });
+  Leftovers::of_process().add([&] { given.push_back(2); });
+  EXPECT_FALSE(settled());
   EXPECT_TRUE(given.empty());
   idle = true;
-  leftovers.settle();
-  leftovers.settle();
+  EXPECT_TRUE(settled());
+  EXPECT_TRUE(settled());
   EXPECT_EQ(given, (std::vector<int>{1, 2}));
 }
 
-TEST(Leftovers, WaitForEveryWatch) {
-  Leftovers& leftovers = Leftovers::of_process();
+TEST(Leftovers, WaitForEveryWatchAndForWhatIsToPass) {
   bool given = false;
+  std::atomic<bool> passed = false;
   const Leftovers::Watch idle([] { return true; });
   {
     const Leftovers::Watch busy([] { return false; });
-    leftovers.add([&] { given = true; });
-    leftovers.settle();
-    EXPECT_FALSE(given);
+    Leftovers::of_process().watch_until([&] { return passed.load(); });
+    Leftovers::of_process().add([&] { given = true; });
+    EXPECT_FALSE(settled());
   }
-  leftovers.settle();
+  EXPECT_FALSE(settled());
+  EXPECT_FALSE(given);
+  passed = true;
+  EXPECT_TRUE(settled());
   EXPECT_TRUE(given);
 }
 
-// Nobody waits for the other: who gives back comes another time, who enqueues only for the calls
-// that give back.
-TEST(Leftovers, StayWhileKernelsAreEnqueued) {
-  Leftovers& leftovers = Leftovers::of_process();
+TEST(Leftovers, AreGivenBackWithoutBeingAskedFor) {
   std::atomic<bool> given = false;
-  leftovers.add([&] { given = true; });
+  Leftovers::of_process().add([&] { given = true; });
+  const Deadline deadline = Deadline::after(10s);
+  while (!given && !deadline.expired()) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(given);
+}
+
+TEST(Leftovers, StayWhileKernelsAreEnqueued) {
+  std::atomic<bool> given = false;
+  std::thread settling;
   {
-    const auto enqueueing = leftovers.enqueueing();
-    std::thread([&] { leftovers.settle(); }).join();
+    const auto enqueueing = Leftovers::of_process().enqueueing();
+    Leftovers::of_process().add([&] { given = true; });
+    settling = std::thread([] { (void)settled(); });
+    std::this_thread::sleep_for(50ms);  // in which it would be given back
     EXPECT_FALSE(given);
   }
-  leftovers.settle();
+  settling.join();
+  EXPECT_TRUE(settled());
   EXPECT_TRUE(given);
 }
 

@@ -33,7 +33,9 @@ struct Posting {
 };
 
 struct Board {
-  std::uint64_t edition = 0;  // grows with every posting that is taken down; written last
+  // Grows with every posting that is taken down; written last. Never that of cleared memory, which
+  // is what peers may find where a board was.
+  std::uint64_t edition = 1;
   std::array<Posting, 256> postings{};
 
   // The posting of an allocation, if it is there and whole.

@@ -256,6 +256,10 @@ Result<void> DeviceLanes::write_posting(const Board& own, std::size_t index) con
   return copy_in(plan_.board + at, &own.postings[index], sizeof(Posting));
 }
 
+Result<void> DeviceLanes::write_board(const Board& own) const {
+  return copy_in(plan_.board, &own, sizeof own);
+}
+
 Result<void> DeviceLanes::write_edition(const Board& own) const {
   return copy_in(plan_.board + offsetof(Board, edition), &own.edition, sizeof own.edition);
 }

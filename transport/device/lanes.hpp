@@ -1,5 +1,5 @@
 // Lanes in device memory, between ranks whose devices reach each other's memory: ranks of one
-// process by address, ranks of one machine through IPC. Kernels alone work on them.
+// process by address, ranks of one machine through IPC. Kernels alone send over them.
 //
 // Every rank makes one block of device memory, its inbox. Per channel and peer it holds the headers
 // and slots of the lane from that peer, and the credit of the lane to that peer, so that every
@@ -55,6 +55,7 @@ class DeviceLanes {
 
   // For DeviceMappings: a posting of this rank's board `own`, its edition, and those of a peer.
   Result<void> write_posting(const Board& own, std::size_t index) const;
+  Result<void> write_board(const Board& own) const;
   Result<void> write_edition(const Board& own) const;
   Result<void> read_board(int peer, Board& board) const;
   Result<std::uint64_t> read_edition(int peer) const;

@@ -1,9 +1,20 @@
 #include "transport/device/leftovers.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "base/contain.hpp"
+
 namespace gyre {
+namespace {
+
+constexpr milliseconds kInterval{20};
+constexpr milliseconds kPause{50};
+constexpr milliseconds kPoll{1};
+constexpr int kAttemptsBeforePause = 50;
+
+}  // namespace
 
 // Never destroyed: threads may still be at work when the process ends.
 Leftovers& Leftovers::of_process() {
@@ -23,29 +34,58 @@ Leftovers::Watch::~Watch() {
   leftovers.watches_.erase(place_);
 }
 
+void Leftovers::watch_until(std::function<bool()> is_idle) {
+  const std::lock_guard lock(mutex_);
+  passing_.push_back(std::move(is_idle));
+}
+
 void Leftovers::add(std::function<void()> give_back) {
   const std::lock_guard lock(mutex_);
   all_.push_back(std::move(give_back));
+  if (running_) return;
+  // Without a thread it stays until the next one.
+  running_ = static_cast<bool>(contained("giving memory back", [this]() -> Result<void> {
+    std::thread([this] { run(); }).detach();
+    return {};
+  }));
 }
 
-void Leftovers::settle() {
-  const std::unique_lock enqueueing(enqueueing_, std::try_to_lock);
-  if (!enqueueing.owns_lock()) return;
-  std::vector<std::function<void()>> ready;
-  {
+void Leftovers::run() {
+  for (int attempt = 1;; ++attempt) {
+    std::this_thread::sleep_for(kInterval);
+    const bool pauses = attempt % kAttemptsBeforePause == 0;
+    (void)settle(Deadline::after(pauses ? kPause : milliseconds(0)));
     const std::lock_guard lock(mutex_);
-    if (all_.empty()) return;
-    const bool idle = std::all_of(watches_.begin(), watches_.end(),
-                                  [](const auto& is_idle) { return is_idle(); });
-    if (given_up_ || !idle) return;
-    ready.swap(all_);
+    if (!all_.empty()) continue;
+    running_ = false;
+    return;
+  }
+}
+
+// Called with the lock held.
+bool Leftovers::is_idle() {
+  std::erase_if(passing_, [](const auto& passed) { return passed(); });
+  return passing_.empty() &&
+         std::all_of(watches_.begin(), watches_.end(), [](const auto& idle) { return idle(); });
+}
+
+bool Leftovers::settle(Deadline deadline) {
+  const std::unique_lock enqueueing(enqueueing_);
+  std::vector<std::function<void()>> ready;
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (all_.empty()) return true;
+      if (is_idle()) {
+        ready.swap(all_);
+        break;
+      }
+    }
+    if (deadline.expired()) return false;
+    std::this_thread::sleep_for(kPoll);
   }
   for (const auto& give_back : ready) give_back();
-}
-
-void Leftovers::give_up() {
-  const std::lock_guard lock(mutex_);
-  given_up_ = true;
+  return true;
 }
 
 }  // namespace gyre

@@ -4,15 +4,19 @@
 // wait for every kernel of the device, and every launch of the process waits for them meanwhile
 // (CUDA 13 on an H200: cudaFree, cudaFreeHost and cudaIpcCloseMemHandle do, opening and allocating
 // do not). A kernel of ours may wait for a peer that such a launch would start. So these calls are
-// made only while none of ours runs. Those of replayed graphs are not known here.
+// made only while none of ours runs, by a thread that nobody waits for: the user's kernels may.
+//
+// Where calls follow each other without a gap, one is made: once a second, enqueueing waits for at
+// most 50 ms.
 #pragma once
 
 #include <functional>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <vector>
+
+#include "base/clock.hpp"
 
 namespace gyre {
 
@@ -38,19 +42,25 @@ class Leftovers {
    private:
     std::list<std::function<bool()>>::iterator place_;
   };
+  // The same until `is_idle` came true.
+  void watch_until(std::function<bool()> is_idle);
 
+  // Has it given back, soon.
   void add(std::function<void()> give_back);
-  // Gives back what there is, if no kernel runs; else it stays for the next time.
-  void settle();
-  // A kernel runs for ever.
-  void give_up();
+  // Gives back what there is if no kernel runs, at the latest at the deadline; whether nothing is
+  // left. What add() starts does it; for tests.
+  bool settle(Deadline deadline);
 
  private:
+  void run();
+  bool is_idle();
+
   std::shared_mutex enqueueing_;
   std::mutex mutex_;  // guards what follows; taken after enqueueing_
   std::list<std::function<bool()>> watches_;
+  std::list<std::function<bool()>> passing_;  // of watch_until()
   std::vector<std::function<void()>> all_;
-  bool given_up_ = false;
+  bool running_ = false;  // the thread, until there is nothing left
 };
 
 }  // namespace gyre

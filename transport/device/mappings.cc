@@ -31,6 +31,7 @@ Result<std::unique_ptr<DeviceMappings>> DeviceMappings::create(const DeviceLanes
   const std::size_t missed = lanes.world() * 2 * sizeof(std::uint64_t);
   GYRE_TRY_ASSIGN(mappings->missed_,
                   DeviceMemory::on_host(lanes.backend(), lanes.ordinal(), missed));
+  GYRE_TRY(lanes.write_edition(mappings->own_));
   mappings->thread_ =
       std::jthread([self = mappings.get()](const std::stop_token& stop) { self->run(stop); });
   return mappings;
@@ -41,6 +42,12 @@ DeviceMappings::~DeviceMappings() {
   if (thread_.joinable()) thread_.join();
   for (const Mapped& mapped : mapped_) {
     close_later(lanes_.backend(), lanes_.ordinal(), mapped.pointer);
+  }
+  // Nobody looks after the postings any more, and peers may go on for long.
+  if (!offered_.empty()) {
+    own_.postings = {};
+    ++own_.edition;
+    (void)lanes_.write_board(own_);
   }
 }
 
@@ -58,11 +65,12 @@ std::uint64_t DeviceMappings::offer(const void* buffer, std::uint64_t bytes) {
   if (begin + bytes > static_cast<const std::byte*>(info.base) + info.bytes) {
     return device::kUnreachable;
   }
-  if (offered_.contains(info.allocation)) return info.allocation;
-  if (offered_.size() >= kMostOffered) offered_.clear();
-  offered_.insert(info.allocation);
   {
     const std::lock_guard lock(mutex_);
+    if (nameless_.contains(info.allocation)) return device::kUnreachable;
+    if (offered_.contains(info.allocation)) return info.allocation;
+    if (offered_.size() >= kMostOffered) offered_.clear();
+    offered_.insert(info.allocation);
     new_.push_back(info);
   }
   wake_.notify_one();
@@ -103,35 +111,44 @@ void DeviceMappings::work(bool looks_back) {
   if (looks_back) {
     take_down_old();
     close_old();
-    Leftovers::of_process().settle();
   }
   post_new();
   map_missed();
 }
 
+// What finds no place waits for one.
 void DeviceMappings::post_new() {
-  std::vector<gyrePointerInfo> infos;
   {
     const std::lock_guard lock(mutex_);
-    infos.swap(new_);
+    unposted_.insert(unposted_.end(), new_.begin(), new_.end());
+    new_.clear();
   }
-  for (const gyrePointerInfo& info : infos) {
-    Posting* const place = own_.free_place();
-    if (place == nullptr || own_.find(info.allocation) != nullptr) continue;
-    Posting posting;
-    posting.allocation = info.allocation;
-    posting.base = reinterpret_cast<std::uint64_t>(info.base);
-    posting.bytes = info.bytes;
-    const gyreBackend& backend = lanes_.backend();
-    if (backend.ipc_export(lanes_.ordinal(), info.base, &posting.handle) != gyreSuccess) {
-      log_info(Subsystem::p2p, "rank {}: a buffer of {} bytes goes through slots: {}",
-               lanes_.rank(), info.bytes, backend.last_error());
-      continue;
-    }
-    posting.sum = posting.right_sum();
-    *place = posting;
-    (void)lanes_.write_posting(own_, own_.index_of(*place));
+  std::erase_if(unposted_, [this](const gyrePointerInfo& info) { return post(info); });
+}
+
+// Whether nothing is left to be done.
+bool DeviceMappings::post(const gyrePointerInfo& info) {
+  if (own_.find(info.allocation) != nullptr) return true;
+  Posting* const place = own_.free_place();
+  if (place == nullptr) return false;
+  Posting posting;
+  posting.allocation = info.allocation;
+  posting.base = reinterpret_cast<std::uint64_t>(info.base);
+  posting.bytes = info.bytes;
+  const gyreBackend& backend = lanes_.backend();
+  if (backend.ipc_export(lanes_.ordinal(), info.base, &posting.handle) != gyreSuccess) {
+    log_info(Subsystem::p2p, "rank {}: a buffer of {} bytes goes through slots: {}", lanes_.rank(),
+             info.bytes, backend.last_error());
+    const std::lock_guard lock(mutex_);
+    if (nameless_.size() >= kMostOffered) nameless_.clear();
+    nameless_.insert(info.allocation);
+    return true;
   }
+  posting.sum = posting.right_sum();
+  *place = posting;
+  if (lanes_.write_posting(own_, own_.index_of(*place))) return true;
+  *place = {};
+  return false;
 }
 
 // A number is never given twice, so what has another one now, or none, was freed.
@@ -144,7 +161,7 @@ void DeviceMappings::take_down_old() {
     const bool known =
         lanes_.backend().pointer_info(lanes_.ordinal(), reinterpret_cast<void*>(posting.base),
                                       &info) == gyreSuccess;
-    if (known && info.allocation == posting.allocation) continue;
+    if (!known || info.allocation == posting.allocation) continue;
     posting = {};
     any = true;
     (void)lanes_.write_posting(own_, own_.index_of(posting));
@@ -174,16 +191,16 @@ void DeviceMappings::map_missed() {
   }
 }
 
-// Nothing happens where the owner has not posted it yet: a later call will miss it again.
+// Nothing happens where the owner has not posted it yet, or there is no place for it: a later call
+// will miss it again.
 Result<void> DeviceMappings::map(int peer, std::uint64_t allocation) {
   Peer& known = peers_[static_cast<std::size_t>(peer)];
-  if (known.refused.contains(allocation) || !read_board(peer)) return {};
+  const std::size_t place = free_place(peer, allocation);
+  if (place == device::kMappings || known.refused.contains(allocation) || !read_board(peer)) {
+    return {};
+  }
   const Posting* const posting = theirs_->find(allocation);
   if (posting == nullptr) return {};
-  const std::size_t place = free_place(peer, allocation);
-  if (place == device::kMappings) {
-    return Error{Status::system, fmt::format("{} of its allocations are mapped", mapped_.size())};
-  }
   void* pointer = nullptr;
   const gyreBackend& backend = lanes_.backend();
   if (backend.ipc_import(lanes_.ordinal(), &posting->handle, &pointer) != gyreSuccess) {
@@ -191,11 +208,11 @@ Result<void> DeviceMappings::map(int peer, std::uint64_t allocation) {
   }
   const device::Mapping mapping{allocation,
                                 reinterpret_cast<std::uint64_t>(pointer) - posting->base};
-  if (const auto written = write_mapping(peer, place, mapping); !written) {
+  if (auto written = write_mapping(peer, place, mapping); !written) {
     close_later(backend, lanes_.ordinal(), pointer);
     return written;
   }
-  mapped_.push_back({peer, allocation, place, pointer});
+  mapped_.push_back({peer, mapping, place, pointer});
   log_info(Subsystem::p2p, "rank {}: mapped {} bytes of rank {}", lanes_.rank(), posting->bytes,
            peer);
   return {};
@@ -211,16 +228,19 @@ void DeviceMappings::close_old() {
     if (!any) continue;
     const auto edition = lanes_.read_edition(rank);
     if (!edition || *edition == peers_[peer].edition || !read_board(rank)) continue;
-    peers_[peer].edition = *edition;
+    bool all = true;
     std::erase_if(mapped_, [&](const Mapped& mapped) {
-      if (mapped.peer != rank || theirs_->find(mapped.allocation) != nullptr) return false;
-      if (!write_mapping(rank, mapped.place, {})) return false;
+      if (mapped.peer != rank || theirs_->find(mapped.mapping.allocation) != nullptr) return false;
+      // With its shift, for a kernel that has just found it there.
+      const device::Mapping none{0, mapped.mapping.shift};
+      if (!lanes_.write_mapping(rank, mapped.place, none)) return all = false;
       close_later(lanes_.backend(), lanes_.ordinal(), mapped.pointer);
       Leftovers::of_process().add([own = lanes_.rank(), rank] {
         log_info(Subsystem::p2p, "rank {}: gave back memory that rank {} has freed", own, rank);
       });
       return true;
     });
+    if (all) peers_[peer].edition = *edition;
   }
 }
 
@@ -230,7 +250,7 @@ bool DeviceMappings::read_board(int peer) {
 
 bool DeviceMappings::is_mapped(int peer, std::uint64_t allocation) const {
   return std::any_of(mapped_.begin(), mapped_.end(), [&](const Mapped& mapped) {
-    return mapped.peer == peer && mapped.allocation == allocation;
+    return mapped.peer == peer && mapped.mapping.allocation == allocation;
   });
 }
 
@@ -249,7 +269,6 @@ std::size_t DeviceMappings::free_place(int peer, std::uint64_t allocation) const
 // A kernel that reads a place meanwhile finds nothing, or all of it.
 Result<void> DeviceMappings::write_mapping(int peer, std::size_t place,
                                            const device::Mapping& mapping) const {
-  GYRE_TRY(lanes_.write_mapping(peer, place, {0, 0}));
   GYRE_TRY(lanes_.write_mapping(peer, place, {0, mapping.shift}));
   return lanes_.write_mapping(peer, place, mapping);
 }

@@ -8,7 +8,7 @@
 //
 // Memory that its user frees stays taken until the other processes have closed it: the owner sees
 // that within 0.1 s and takes its posting down; the others see that within 0.1 s more, and close it
-// as soon as they find no call at work (leftovers.hpp).
+// once no call is at work (leftovers.hpp). A captured graph's buffers must live as long as it does.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,7 @@ namespace gyre {
 class DeviceMappings {
  public:
   // The lanes are connected, and outlive it. Starts a thread, since naming and mapping memory takes
-  // the vendors' calls fractions of a millisecond, and giving it back may wait for kernels.
+  // the vendors' calls fractions of a millisecond.
   static Result<std::unique_ptr<DeviceMappings>> create(const DeviceLanes& lanes);
   // Kernels have ended.
   ~DeviceMappings();
@@ -51,7 +51,7 @@ class DeviceMappings {
   // Memory of a peer, mapped.
   struct Mapped {
     int peer = 0;
-    std::uint64_t allocation = 0;
+    device::Mapping mapping;
     std::size_t place = 0;  // in the peer's row of the table
     void* pointer = nullptr;
   };
@@ -65,6 +65,7 @@ class DeviceMappings {
   void run(const std::stop_token& stop);
   void work(bool looks_back);
   void post_new();
+  bool post(const gyrePointerInfo& info);
   void take_down_old();
   void map_missed();
   Result<void> map(int peer, std::uint64_t allocation);
@@ -77,17 +78,17 @@ class DeviceMappings {
   const DeviceLanes& lanes_;
   DeviceMemory missed_;
 
-  // Of the calls' thread.
-  std::unordered_set<std::uint64_t> offered_;
-
   // Of the thread.
   Board own_;
-  std::unique_ptr<Board> theirs_;  // the one read last
+  std::vector<gyrePointerInfo> unposted_;  // for which there is no place yet
+  std::unique_ptr<Board> theirs_;          // the one read last
   std::vector<Mapped> mapped_;
   std::vector<Peer> peers_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable_any wake_;
+  std::unordered_set<std::uint64_t> offered_;   // allocations
+  std::unordered_set<std::uint64_t> nameless_;  // that IPC has no name for
   std::vector<gyrePointerInfo> new_;
   bool missing_ = false;
 
