@@ -76,6 +76,13 @@ std::uint64_t call_bytes(const Call& call, std::uint64_t chunk) {
   return call.blocks != nullptr ? chunk : call.count * size_of(call.type);
 }
 
+// Whether every element is folded in the same order however the buffers are cut: a call must not
+// give other bits once its buffers are mapped.
+bool any_cut_folds_alike(const Call& call, Algorithm algorithm) {
+  const CatalogueEntry* schedule = schedule_of(call.kind, algorithm);
+  return !reduces(call.kind) || schedule == nullptr || schedule->fixed_order;
+}
+
 // A slice for each channel, but none so short that its waits cost more than its data.
 std::uint64_t slice_for(std::uint64_t bytes, std::uint32_t channels, std::uint64_t longest) {
   return std::clamp(divide_up(bytes, channels), std::min(kLeastSlice, longest), longest);
@@ -138,6 +145,7 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
   const bool refers = schedule.only_refers && call.op != ReduceOp::premulsum && !cut;
   result.striped = device.one_process && refers;
   result.asks = !device.one_process && refers && !schedule.has_scratch &&
+                any_cut_folds_alike(call, algorithm) &&
                 call_bytes(call, bytes) >= device.map_bytes;
   if (result.asks) {
     const Plan mapped = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);

@@ -196,8 +196,10 @@ TEST(DeviceQuestion, IsAskedForLargeCallsOfSeveralProcesses) {
   EXPECT_TRUE(asks(all_reduce(1 << 18)));
   EXPECT_FALSE(asks(all_reduce((1 << 18) - 1)));
   EXPECT_FALSE(asks(all_reduce(1 << 18, ReduceOp::premulsum)));
+  const Call call = all_reduce(1 << 18);
+  EXPECT_FALSE(plans_of(call, facts, device, Algorithm::ring)[0].asks) << "other bits once mapped";
   device.one_process = true;
-  EXPECT_FALSE(asks(all_reduce(1 << 18)));
+  EXPECT_FALSE(asks(call));
 }
 
 TEST_P(DeviceChoice, EverySchedulePlansAlikeOnAllRanks) {
