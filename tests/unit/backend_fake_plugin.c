@@ -75,7 +75,8 @@ static gyreResult free_async(int o, void* p, gyreStream_t s) { return (void)s, f
 static gyreResult host_register(int o, void* p, size_t bytes, void** device_p) {
   return (void)o, (void)bytes, *device_p = p, gyreSuccess;
 }
-static gyreResult capture(int o, gyreStream_t s, uint64_t* number) {
+/* Of a stream: its capture, or its identity. */
+static gyreResult stream_number(int o, gyreStream_t s, uint64_t* number) {
   return (void)o, (void)s, *number = 0, gyreSuccess;
 }
 static gyreResult load_kernels(int o) { return (void)o, gyreSuccess; }
@@ -135,7 +136,8 @@ __attribute__((visibility("default"))) const gyreBackend* gyreBackendTable(uint3
                                     host_register,
                                     free_it,
                                     event_create,
-                                    capture,
+                                    stream_number,
+                                    stream_number,
                                     load_kernels,
                                     resident,
                                     FAKE_LAUNCH};
