@@ -145,8 +145,7 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
   const bool refers = schedule.only_refers && call.op != ReduceOp::premulsum && !cut;
   result.striped = device.one_process && refers;
   result.asks = !device.one_process && refers && !schedule.has_scratch &&
-                any_cut_folds_alike(call, algorithm) &&
-                call_bytes(call, bytes) >= device.map_bytes;
+                any_cut_folds_alike(call, algorithm) && call_bytes(call, bytes) >= device.map_bytes;
   if (result.asks) {
     const Plan mapped = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
     result.mapped_slice = mapped.input.slice;

@@ -100,55 +100,44 @@ TEST_P(Waiting, EndsWithTheAbortOfItsRank) {
   });
 }
 
-TEST_P(Waiting, EndsWithTheAbortOfItsPeer) {
-  GYRE_NEEDS_DEVICE();
+// Rank 0 waits in a call that rank 1 never makes: it ends its communicator with `end` instead. What
+// rank 0 is told.
+Verdict told_when_peer_ends(const Issue& issue, ncclResult_t (*end)(ncclComm_t)) {
   const ncclUniqueId id = new_id();
   std::barrier issued(2);
+  Verdict verdict{};
   on_threads(2, [&](int rank) {
     DeviceRankUnderTest one{rank, nullptr, rank_stream()};
     const ncclResult_t opened = ncclCommInitRank(&one.comm, 2, id, rank);
     DeviceArray<float> data(kLarge, 1.0F);
     if (opened == ncclSuccess && rank == 0) {
-      EXPECT_TRUE(ok(GetParam().issue(one, data.data())));
+      EXPECT_TRUE(ok(issue(one, data.data())));
     }
     issued.arrive_and_wait();
     ASSERT_TRUE(ok(opened));
     if (rank == 1) {
-      EXPECT_TRUE(ok(ncclCommAbort(one.comm)));
+      EXPECT_TRUE(ok(end(one.comm)));
       return;
     }
-    const Verdict verdict = verdict_of(one.comm);
-    EXPECT_EQ(verdict.code, ncclRemoteError);
-    EXPECT_TRUE(verdict.names("rank 1")) << verdict.text;
+    verdict = verdict_of(one.comm);
     EXPECT_TRUE(done(one.stream));
     EXPECT_TRUE(ok(ncclCommAbort(one.comm)));
   });
+  return verdict;
 }
 
-// In good order, without having made the call.
+TEST_P(Waiting, EndsWithTheAbortOfItsPeer) {
+  GYRE_NEEDS_DEVICE();
+  const Verdict verdict = told_when_peer_ends(GetParam().issue, ncclCommAbort);
+  EXPECT_EQ(verdict.code, ncclRemoteError);
+  EXPECT_TRUE(verdict.names("rank 1")) << verdict.text;
+}
+
 TEST_P(Waiting, EndsWhenItsPeerDestroys) {
   GYRE_NEEDS_DEVICE();
-  const ncclUniqueId id = new_id();
-  std::barrier issued(2);
-  on_threads(2, [&](int rank) {
-    DeviceRankUnderTest one{rank, nullptr, rank_stream()};
-    const ncclResult_t opened = ncclCommInitRank(&one.comm, 2, id, rank);
-    DeviceArray<float> data(kLarge, 1.0F);
-    if (opened == ncclSuccess && rank == 0) {
-      EXPECT_TRUE(ok(GetParam().issue(one, data.data())));
-    }
-    issued.arrive_and_wait();
-    ASSERT_TRUE(ok(opened));
-    if (rank == 1) {
-      EXPECT_TRUE(ok(ncclCommDestroy(one.comm)));
-      return;
-    }
-    const Verdict verdict = verdict_of(one.comm);
-    EXPECT_EQ(verdict.code, ncclRemoteError);
-    EXPECT_TRUE(verdict.names("rank 1") && verdict.names("has destroyed")) << verdict.text;
-    EXPECT_TRUE(done(one.stream));
-    EXPECT_TRUE(ok(ncclCommAbort(one.comm)));
-  });
+  const Verdict verdict = told_when_peer_ends(GetParam().issue, ncclCommDestroy);
+  EXPECT_EQ(verdict.code, ncclRemoteError);
+  EXPECT_TRUE(verdict.names("rank 1") && verdict.names("has destroyed")) << verdict.text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, Waiting,

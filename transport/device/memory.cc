@@ -43,12 +43,10 @@ void close_later(const gyreBackend& backend, int ordinal, void* imported) {
 
 Result<DeviceMemory> DeviceMemory::on_device(const gyreBackend& backend, int ordinal,
                                              std::size_t bytes) {
-  DeviceMemory memory;
+  DeviceMemory memory(backend, ordinal, /*host=*/false);
   if (backend.memory_alloc(ordinal, bytes, &memory.data_) != gyreSuccess) {
     return device_error(backend, ordinal, fmt::format("allocating {} bytes", bytes));
   }
-  memory.backend_ = &backend;
-  memory.ordinal_ = ordinal;
   // On a stream of its own: the default stream would wait for the user's.
   GYRE_TRY_ASSIGN(const gyreStream_t stream, stream_of_ours(backend, ordinal));
   if (backend.fill_async(ordinal, memory.data_, 0, bytes, stream) != gyreSuccess ||
@@ -60,13 +58,10 @@ Result<DeviceMemory> DeviceMemory::on_device(const gyreBackend& backend, int ord
 
 Result<DeviceMemory> DeviceMemory::on_host(const gyreBackend& backend, int ordinal,
                                            std::size_t bytes) {
-  DeviceMemory memory;
+  DeviceMemory memory(backend, ordinal, /*host=*/true);
   if (backend.host_alloc(ordinal, bytes, &memory.data_) != gyreSuccess) {
     return device_error(backend, ordinal, fmt::format("pinning {} bytes of host memory", bytes));
   }
-  memory.backend_ = &backend;
-  memory.ordinal_ = ordinal;
-  memory.host_ = true;
   std::memset(memory.data_, 0, bytes);
   return memory;
 }

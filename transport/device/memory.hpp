@@ -24,6 +24,9 @@ class DeviceMemory {
   std::byte* data() const { return static_cast<std::byte*>(data_); }
 
  private:
+  DeviceMemory(const gyreBackend& backend, int ordinal, bool host)
+      : backend_(&backend), ordinal_(ordinal), host_(host) {}
+
   const gyreBackend* backend_ = nullptr;
   int ordinal_ = 0;
   bool host_ = false;
