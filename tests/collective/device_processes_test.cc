@@ -132,15 +132,26 @@ struct FreedBuffer {
 };
 
 constexpr int kBuffers = 3;
-constexpr int kCallsOnEach = 30;
+constexpr int kMostCalls = 3000;
 
-// Calls on one buffer after the other, each with the right sums.
-int use_and_free(ncclComm_t comm, int rank) {
+// Whether every rank says so.
+bool all_say(ncclComm_t comm, cudaStream_t stream, bool yes) {
+  DeviceArray<float> vote(1, yes ? 1.0F : 0.0F);
+  (void)ncclAllReduce(vote.data(), vote.data(), 1, ncclFloat32, ncclMin, comm, stream);
+  (void)wait_for(stream);
+  return vote.read().front() != 0;
+}
+
+// Calls on one buffer after the other, each with the right sums, until all have mapped it and then
+// once more.
+int use_and_free(ncclComm_t comm, int rank, const std::string& log) {
   const cudaStream_t stream = rank_stream();
   for (int buffer = 0; buffer < kBuffers; ++buffer) {
     const std::size_t count = kCount + static_cast<std::size_t>(buffer) * 1001;
     const FreedBuffer data(count * sizeof(float));
-    for (int call = 0; call < kCallsOnEach; ++call) {
+    const std::size_t wanted = (static_cast<std::size_t>(buffer) + 1) * (kWorld - 1);
+    bool mapped = false;
+    for (int call = 0; call < kMostCalls; ++call) {
       std::vector<float> values(count, static_cast<float>(rank + call));
       auto* const at = static_cast<std::byte*>(data.memory);
       push(at, reinterpret_cast<const std::byte*>(values.data()), count * sizeof(float));
@@ -151,8 +162,10 @@ int use_and_free(ncclComm_t comm, int rank) {
       pull(reinterpret_cast<std::byte*>(values.data()), at, count * sizeof(float));
       const auto sum = static_cast<float>(kWorld * call + kWorld * (kWorld - 1) / 2);
       if (values != std::vector<float>(count, sum)) return complain("wrong sums");
-      ::usleep(3000);  // a call that comes after the mapping
+      if (mapped) break;
+      mapped = all_say(comm, stream, lines_with(log, " mapped ") >= wanted);
     }
+    if (!mapped) return complain("a buffer was not mapped");
   }
   return 0;
 }
@@ -169,7 +182,7 @@ TEST(Buffers, AreMappedWhileTheyAreThere) {
       apply({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "P2P"}, {"NCCL_DEBUG_FILE", log(rank)}});
       ncclComm_t comm = meeting.enter(rank, kWorld);
       if (comm == nullptr) return complain("init");
-      const int result = use_and_free(comm, rank);
+      const int result = use_and_free(comm, rank, log(rank));
       // The last one is freed too: until the others have seen it.
       using namespace std::chrono_literals;
       const auto until = std::chrono::steady_clock::now() + 5s;
@@ -203,10 +216,11 @@ TEST(Buffers, AreGivenBackWhenTheirOwnerHasLeft) {
       if (comm == nullptr) return complain("init");
       const cudaStream_t stream = rank_stream();
       DeviceArray<float> data(kCount, 1.0F);
-      for (int call = 0; call < kCallsOnEach; ++call) {
+      bool mapped = false;
+      for (int call = 0; call < kMostCalls && !mapped; ++call) {
         (void)ncclAllReduce(data.data(), data.data(), kCount, ncclFloat32, ncclMax, comm, stream);
         if (*wait_for(stream) != '\0') return complain("the stream");
-        ::usleep(3000);  // a call that comes after the mapping
+        mapped = all_say(comm, stream, rank != 1 || lines_with(log, " mapped ") >= kWorld - 1);
       }
       using namespace std::chrono_literals;
       const auto until = std::chrono::steady_clock::now() + 5s;
