@@ -147,7 +147,11 @@ Result<std::uint64_t> DeviceRank::identity_of(gyreStream_t stream) const {
 Result<void> DeviceRank::begin(std::span<const gyreStream_t> streams) {
   gyreStream_t runner = streams.front();
   GYRE_TRY_ASSIGN(capturing_, capture_of(streams));
-  GYRE_TRY_ASSIGN(runner_, identity_of(runner));
+  // CUDA does not tell while the stream is captured; in a graph, an order twice costs nothing.
+  runner_ = 0;
+  if (capturing_ == 0) {
+    GYRE_TRY_ASSIGN(runner_, identity_of(runner));
+  }
   for (gyreStream_t other : streams.subspan(1)) GYRE_TRY(follow(junction_, other, runner));
   // A graph's calls are ordered among themselves; when it runs is for its user to say.
   const bool known = capturing_ == 0 ? any_call_ : capture_ == capturing_;

@@ -1,42 +1,13 @@
 // The table while streams are captured into graphs.
-#include <dlfcn.h>
-
 #include <functional>
 #include <optional>
 #include <thread>
 
 #include "tests/device/device.hpp"
+#include "tests/device/driver_graphs.hpp"
 
 namespace gyre::test {
 namespace {
-
-// The driver's own calls, as a user's program makes them. Values and types are those of cuda.h,
-// which is not there on every machine that builds the tests.
-struct Driver {
-  enum Mode : int { global = 0, thread_local_ = 1, relaxed = 2 };
-  int (*begin)(gyreStream_t, Mode) = nullptr;
-  int (*end)(gyreStream_t, void** graph) = nullptr;
-  int (*instantiate)(void** run, void* graph, unsigned long long flags) = nullptr;
-  int (*launch)(void* run, gyreStream_t) = nullptr;
-  int (*destroy_run)(void* run) = nullptr;
-  int (*destroy)(void* graph) = nullptr;
-
-  Driver() {
-    void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    find(library, "cuStreamBeginCapture_v2", begin);
-    find(library, "cuStreamEndCapture", end);
-    find(library, "cuGraphInstantiateWithFlags", instantiate);
-    find(library, "cuGraphLaunch", launch);
-    find(library, "cuGraphExecDestroy", destroy_run);
-    find(library, "cuGraphDestroy", destroy);
-  }
-
-  template <typename Function>
-  static void find(void* library, const char* name, Function& function) {
-    if (library != nullptr) function = reinterpret_cast<Function>(::dlsym(library, name));
-    EXPECT_NE(function, nullptr) << name;
-  }
-};
 
 class DeviceCapture : public DeviceTest {
  protected:
@@ -87,7 +58,7 @@ class DeviceCapture : public DeviceTest {
 
   // Captures `work`, and runs the graph `runs` times.
   void capture_and_run(const std::function<void()>& work, int runs) {
-    ASSERT_EQ(driver_->begin(stream_, Driver::global), 0);
+    ASSERT_EQ(driver_->begin(stream_, DriverGraphs::global), 0);
     work();
     void *graph = nullptr, *run = nullptr;
     ASSERT_EQ(driver_->end(stream_, &graph), 0) << "the capture was broken";
@@ -98,7 +69,7 @@ class DeviceCapture : public DeviceTest {
     EXPECT_EQ(driver_->destroy(graph), 0);
   }
 
-  std::optional<Driver> driver_;
+  std::optional<DriverGraphs> driver_;
   gyreStream_t stream_ = nullptr;
 };
 
