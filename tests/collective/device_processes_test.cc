@@ -109,10 +109,14 @@ TEST(Kinds, OfRanksDoNotMix) {
   }
 }
 
-// What a child's log says, and how often.
-std::size_t lines_with(const std::string& path, std::string_view text) {
+std::string contents(const std::string& path) {
   std::ifstream file(path);
-  const std::string log((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// How often a child's log says that.
+std::size_t lines_with(const std::string& path, std::string_view text) {
+  const std::string log = contents(path);
   std::size_t found = 0;
   for (std::size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) {
     ++found;
@@ -163,7 +167,7 @@ int use_and_free(ncclComm_t comm, int rank, const std::string& log) {
       const auto sum = static_cast<float>(kWorld * call + kWorld * (kWorld - 1) / 2);
       if (values != std::vector<float>(count, sum)) return complain("wrong sums");
       if (mapped) break;
-      mapped = all_say(comm, stream, lines_with(log, " mapped ") >= wanted);
+      mapped = all_say(comm, stream, lines_with(log, ": mapped ") >= wanted);
     }
     if (!mapped) return complain("a buffer was not mapped");
   }
@@ -195,8 +199,11 @@ TEST(Buffers, AreMappedWhileTheyAreThere) {
   }
   for (int rank = 0; rank < kWorld; ++rank) {
     EXPECT_EQ(status_of(ranks[static_cast<std::size_t>(rank)]), 0);
-    EXPECT_EQ(lines_with(log(rank), " mapped "), std::size_t{kBuffers} * (kWorld - 1));
-    EXPECT_EQ(lines_with(log(rank), "gave back"), std::size_t{kBuffers} * (kWorld - 1));
+    for (const std::string_view line : {": mapped ", "gave back"}) {
+      EXPECT_EQ(lines_with(log(rank), line), std::size_t{kBuffers} * (kWorld - 1))
+          << line << " in\n"
+          << contents(log(rank));
+    }
   }
   std::filesystem::remove_all(folder);
 }
@@ -220,7 +227,7 @@ TEST(Buffers, AreGivenBackWhenTheirOwnerHasLeft) {
       for (int call = 0; call < kMostCalls && !mapped; ++call) {
         (void)ncclAllReduce(data.data(), data.data(), kCount, ncclFloat32, ncclMax, comm, stream);
         if (*wait_for(stream) != '\0') return complain("the stream");
-        mapped = all_say(comm, stream, rank != 1 || lines_with(log, " mapped ") >= kWorld - 1);
+        mapped = all_say(comm, stream, rank != 1 || lines_with(log, ": mapped ") >= kWorld - 1);
       }
       using namespace std::chrono_literals;
       const auto until = std::chrono::steady_clock::now() + 5s;
@@ -232,7 +239,7 @@ TEST(Buffers, AreGivenBackWhenTheirOwnerHasLeft) {
     }));
   }
   for (const pid_t rank : ranks) EXPECT_EQ(status_of(rank), 0);
-  EXPECT_EQ(lines_with(log, " mapped "), std::size_t{kWorld - 1});
+  EXPECT_EQ(lines_with(log, ": mapped "), std::size_t{kWorld - 1});
   EXPECT_EQ(lines_with(log, "gave back"), std::size_t{kWorld - 1});
   std::filesystem::remove(log);
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -24,6 +25,7 @@ struct Name {
   std::uint64_t offset = 0;  // of the base, in the file
   std::uint64_t bytes = 0;
   std::uint64_t inside = 0;  // of the exported pointer
+  std::uint64_t number = 0;  // of the allocation
 };
 static_assert(sizeof(Name) <= sizeof(gyreIpcHandle));
 
@@ -33,9 +35,20 @@ struct Imports {
     void* begin = nullptr;  // null: this process's own memory
     std::size_t bytes = 0;
     std::byte* base = nullptr;
+    Name name;
   };
   std::mutex mutex;
   std::multimap<void*, Mapping> by_pointer;
+
+  // As CUDA has it: memory is mapped once, so what an older mapping still holds cannot be.
+  bool is_taken(const Name& name) {
+    const std::lock_guard lock(mutex);
+    return std::any_of(by_pointer.begin(), by_pointer.end(), [&](const auto& one) {
+      const Name& other = one.second.name;
+      return other.process == name.process && other.number != name.number &&
+             other.offset < name.offset + name.bytes && name.offset < other.offset + other.bytes;
+    });
+  }
 };
 Imports& imports() {
   static auto& all = *new Imports;
@@ -89,6 +102,7 @@ gyreResult ipc_export(int, void* pointer, gyreIpcHandle* handle) noexcept {
   name.offset = heap.offset_of(range->base);
   name.bytes = range->bytes;
   name.inside = reinterpret_cast<std::uint64_t>(pointer) - name.base;
+  name.number = range->number;
   *handle = {};
   std::memcpy(handle->bytes, &name, sizeof name);
   return gyreSuccess;
@@ -101,7 +115,11 @@ gyreResult ipc_import(int ordinal, const gyreIpcHandle* handle, void** pointer) 
   if (name.process <= 0 || name.inside >= name.bytes) {
     return device_failure(gyreErrorInvalidArgument, "the bytes are no handle of this device");
   }
+  if (imports().is_taken(name)) {
+    return device_failure(gyreErrorSystem, "the memory is mapped already, under an older name");
+  }
   Imports::Mapping mapping;
+  mapping.name = name;
   if (name.process == ::getpid()) {
     mapping.base = reinterpret_cast<std::byte*>(name.base);
   } else if (const auto result = map(name, ordinal, mapping); result != gyreSuccess) {

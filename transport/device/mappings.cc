@@ -20,6 +20,10 @@ namespace {
 constexpr milliseconds kLookBack{100};
 // The thread of the calls forgets what it has offered, rather than remember all that ever was.
 constexpr std::size_t kMostOffered = 4096;
+// What cannot be mapped is tried again: while calls follow each other, memory is closed only once a
+// second (leftovers.hpp).
+constexpr milliseconds kRefusal{500};
+constexpr int kMostAttempts = 10;
 
 }  // namespace
 
@@ -182,13 +186,21 @@ void DeviceMappings::map_missed() {
         std::atomic_ref(words[i]).exchange(0, std::memory_order_relaxed);
     const int peer = static_cast<int>(i / 2);
     if (allocation == 0 || is_mapped(peer, allocation)) continue;
-    const Result<void> done = map(peer, allocation);
-    if (done) continue;
-    peers_[i / 2].refused.insert(allocation);
-    log_info(Subsystem::p2p,
-             "rank {}: a buffer of rank {} is not mapped and goes through slots: {}", lanes_.rank(),
-             peer, done.error().text);
+    if (const Result<void> done = map(peer, allocation); !done) {
+      refuse(peer, allocation, done.error());
+    }
   }
+}
+
+void DeviceMappings::refuse(int peer, std::uint64_t allocation, const Error& why) {
+  auto& refused = peers_[static_cast<std::size_t>(peer)].refused;
+  if (refused.size() >= kMostOffered) refused.clear();
+  Refusal& refusal = refused[allocation];
+  refusal.again = Deadline::after(kRefusal);
+  if (++refusal.attempts < kMostAttempts) return;
+  refusal.again = Deadline::never();
+  log_info(Subsystem::p2p, "rank {}: memory of rank {} cannot be mapped and goes through slots: {}",
+           lanes_.rank(), peer, why.text);
 }
 
 // Nothing happens where the owner has not posted it yet, or there is no place for it: a later call
@@ -196,9 +208,9 @@ void DeviceMappings::map_missed() {
 Result<void> DeviceMappings::map(int peer, std::uint64_t allocation) {
   Peer& known = peers_[static_cast<std::size_t>(peer)];
   const std::size_t place = free_place(peer, allocation);
-  if (place == device::kMappings || known.refused.contains(allocation) || !read_board(peer)) {
-    return {};
-  }
+  const auto refused = known.refused.find(allocation);
+  if (refused != known.refused.end() && !refused->second.again.expired()) return {};
+  if (place == device::kMappings || !read_board(peer)) return {};
   const Posting* const posting = theirs_->find(allocation);
   if (posting == nullptr) return {};
   void* pointer = nullptr;
@@ -213,6 +225,7 @@ Result<void> DeviceMappings::map(int peer, std::uint64_t allocation) {
     return written;
   }
   mapped_.push_back({peer, mapping, place, pointer});
+  known.refused.erase(allocation);
   log_info(Subsystem::p2p, "rank {}: mapped {} bytes of rank {}", lanes_.rank(), posting->bytes,
            peer);
   return {};

@@ -17,9 +17,11 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "gyre/plugin.h"
 #include "kernels/device/work.hpp"
@@ -55,10 +57,16 @@ class DeviceMappings {
     std::size_t place = 0;  // in the peer's row of the table
     void* pointer = nullptr;
   };
+  // What could not be mapped, by its allocation: perhaps because it lies where memory did that is
+  // mapped still, which is closed soon.
+  struct Refusal {
+    int attempts = 0;
+    Deadline again = Deadline::never();
+  };
   // What is known of a peer.
   struct Peer {
-    std::uint64_t edition = 0;                  // of its board, when last read
-    std::unordered_set<std::uint64_t> refused;  // could not be mapped
+    std::uint64_t edition = 0;  // of its board, when last read
+    std::unordered_map<std::uint64_t, Refusal> refused;
   };
 
   explicit DeviceMappings(const DeviceLanes& lanes);
@@ -72,6 +80,7 @@ class DeviceMappings {
   void close_old();
   bool read_board(int peer);
   bool is_mapped(int peer, std::uint64_t allocation) const;
+  void refuse(int peer, std::uint64_t allocation, const Error& why);
   std::size_t free_place(int peer, std::uint64_t allocation) const;
   Result<void> write_mapping(int peer, std::size_t place, const device::Mapping& mapping) const;
 
