@@ -11,6 +11,7 @@
 #include "backend/loader.hpp"
 #include "base/contain.hpp"
 #include "base/log.hpp"
+#include "base/process_end.hpp"
 #include "comm/communicator.hpp"
 #include "exec/describe.hpp"
 
@@ -180,7 +181,8 @@ std::optional<Error> Communicator::device_fault() const {
 
 // Kernels cannot call: the host asks for what they found, and tells them of peers that are gone.
 void Communicator::look_at_device() {
-  if (abort_.raised()) return;
+  const ProcessEnd::Work work;
+  if (!work || abort_.raised()) return;
   device_->look_for_memory();
   std::optional<Error> error = device_fault();
   if (!error && watch_->changed()) {

@@ -7,6 +7,7 @@
 #include <bit>
 #include <thread>
 
+#include "base/process_end.hpp"
 #include "transport/device/leftovers.hpp"
 
 namespace gyre {
@@ -273,7 +274,8 @@ void DeviceRank::look_for_memory() {
 }
 
 void DeviceRank::abort() const {
-  if (mailbox_.data() == nullptr) return;
+  const ProcessEnd::Work work;
+  if (!work || mailbox_.data() == nullptr) return;
   auto& mailbox = *reinterpret_cast<device::Mailbox*>(mailbox_.data());
   std::atomic_ref(mailbox.abort).store(1, std::memory_order_release);
 }

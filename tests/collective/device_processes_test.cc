@@ -109,6 +109,22 @@ TEST(Kinds, OfRanksDoNotMix) {
   }
 }
 
+// The end of a program takes the device away while this library's threads are there.
+TEST(Programs, EndRightAfterTheyDestroy) {
+  if (!asks_for_device()) GTEST_SKIP() << "GYRE_DEVICE names no device";
+  for (const bool destroys : {true, false}) {
+    const pid_t program = in_child([&] {
+      ncclUniqueId id;
+      ncclComm_t comm = nullptr;
+      if (ncclGetUniqueId(&id) != ncclSuccess) return complain("the id");
+      if (ncclCommInitRank(&comm, 1, id, 0) != ncclSuccess) return complain("init");
+      if (destroys && ncclCommDestroy(comm) != ncclSuccess) return complain("destroy");
+      std::exit(0);  // unlike other children: what was registered for that is run
+    });
+    EXPECT_EQ(status_of(program), 0) << (destroys ? "destroyed" : "not destroyed");
+  }
+}
+
 std::string contents(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "backend/last_error.hpp"
+#include "tests/emulated/end.hpp"
 #include "tests/emulated/entries.hpp"
 #include "tests/emulated/memory.hpp"
 
@@ -132,6 +133,7 @@ gyreResult ipc_import(int ordinal, const gyreIpcHandle* handle, void** pointer) 
 }
 
 gyreResult ipc_close(int, void* pointer) noexcept {
+  expect_alive("ipc_close");
   Imports::Mapping mapping;
   {
     const std::lock_guard lock(imports().mutex);

@@ -6,6 +6,7 @@
 #include "backend/host_backend.hpp"
 #include "backend/host_stream.hpp"
 #include "backend/last_error.hpp"
+#include "tests/emulated/end.hpp"
 #include "tests/emulated/entries.hpp"
 #include "tests/emulated/memory.hpp"
 
@@ -20,7 +21,10 @@ gyreResult not_ours(const void* pointer) {
 }
 
 // The vendors' free calls wait for all work of the device.
-void wait_for_device(int ordinal) { (void)host_backend()->device_synchronize(ordinal); }
+void wait_for_device(int ordinal) {
+  expect_alive("a call that frees memory");
+  (void)host_backend()->device_synchronize(ordinal);
+}
 
 }  // namespace
 
@@ -93,6 +97,7 @@ gyreResult pointer_info(int, const void* pointer, gyrePointerInfo* info) noexcep
     return device_failure(gyreErrorInvalidArgument,
                           "pointer_info: set info->size to sizeof(gyrePointerInfo)");
   }
+  expect_alive("pointer_info");
   *info = {info->size, gyrePointerUnknown, -1, nullptr, 0, 0};
   const auto range = Ranges::of_process().find(pointer);
   if (!range) return gyreSuccess;

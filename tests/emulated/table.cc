@@ -7,6 +7,7 @@
 #include "backend/host_backend.hpp"
 #include "backend/last_error.hpp"
 #include "kernels/device/work.hpp"
+#include "tests/emulated/end.hpp"
 #include "tests/emulated/entries.hpp"
 
 namespace gyre::emulated {
@@ -114,6 +115,9 @@ gyreBackend make_table() {
 
 extern "C" __attribute__((visibility("default"))) const gyreBackend* gyreBackendTable(
     uint32_t version) {
-  static const gyreBackend table = gyre::emulated::make_table();
+  static const gyreBackend table = [] {
+    gyre::emulated::watch_end();
+    return gyre::emulated::make_table();
+  }();
   return version == GYRE_BACKEND_VERSION ? &table : nullptr;
 }

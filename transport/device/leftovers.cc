@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/contain.hpp"
+#include "base/process_end.hpp"
 
 namespace gyre {
 namespace {
@@ -16,9 +17,12 @@ constexpr int kAttemptsBeforePause = 50;
 
 }  // namespace
 
-// Never destroyed: threads may still be at work when the process ends.
+// Never destroyed: its thread may still be there when the process ends, but finds no work any more.
 Leftovers& Leftovers::of_process() {
-  static auto& leftovers = *new Leftovers;
+  static auto& leftovers = *[] {
+    ProcessEnd::watch();
+    return new Leftovers;
+  }();
   return leftovers;
 }
 
@@ -53,6 +57,8 @@ void Leftovers::add(std::function<void()> give_back) {
 void Leftovers::run() {
   for (int attempt = 1;; ++attempt) {
     std::this_thread::sleep_for(kInterval);
+    const ProcessEnd::Work work;
+    if (!work) return;
     const bool pauses = attempt % kAttemptsBeforePause == 0;
     (void)settle(Deadline::after(pauses ? kPause : milliseconds(0)));
     const std::lock_guard lock(mutex_);

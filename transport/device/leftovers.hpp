@@ -23,6 +23,7 @@ namespace gyre {
 // All functions from any thread.
 class Leftovers {
  public:
+  // First asked for when the back-end's runtime is at work: the thread ends before that does.
   static Leftovers& of_process();
 
   // Held while kernels are enqueued: nothing is given back meanwhile.

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/contain.hpp"
 #include "base/log.hpp"
+#include "base/process_end.hpp"
 #include "transport/device/leftovers.hpp"
 
 namespace gyre {
@@ -102,6 +103,8 @@ void DeviceMappings::run(const std::stop_token& stop) {
       wake_.wait_for(lock, stop, kLookBack, [&] { return !new_.empty() || missing_; });
     }
     if (stop.stop_requested()) return;
+    const ProcessEnd::Work at_work;
+    if (!at_work) return;
     const bool looks_back = next.expired();
     if (looks_back) next = Deadline::after(kLookBack);
     (void)contained("mapping memory of other processes", [&]() -> Result<void> {
