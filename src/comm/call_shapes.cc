@@ -25,6 +25,20 @@ Call message_of(const Call& call, CallKind kind, std::size_t peer) {
   return one;
 }
 
+std::vector<Extent> blocks_of(const std::vector<std::uint64_t>& offsets,
+                              const std::vector<std::uint64_t>& counts) {
+  std::vector<Extent> extents;
+  for (std::size_t peer = 0; peer < counts.size(); ++peer) {
+    if (counts[peer] != 0) extents.push_back({offsets[peer], counts[peer]});
+  }
+  return extents;
+}
+
+std::vector<Extent> whole(std::uint64_t count) {
+  if (count == 0) return {};
+  return {{0, count}};
+}
+
 }  // namespace
 
 Roles roles_of(const Call& call, int rank) {
@@ -35,6 +49,56 @@ Roles roles_of(const Call& call, int rank) {
   roles.writes = call.kind != CallKind::send &&
                  (at_root || call.kind == CallKind::broadcast || call.kind == CallKind::scatter);
   return roles;
+}
+
+std::uint64_t Footprint::end(std::span<const Extent> extents) {
+  std::uint64_t last = 0;
+  for (const Extent& extent : extents) last = std::max(last, extent.offset + extent.count);
+  return last;
+}
+
+Footprint footprint_of(const Call& call, int rank, int world) {
+  const std::uint64_t all = call.count * static_cast<std::uint64_t>(world);
+  const auto own = static_cast<std::size_t>(rank);
+  Footprint print;
+  switch (call.kind) {
+    case CallKind::all_reduce:
+    case CallKind::reduce:
+    case CallKind::broadcast:
+      print = {whole(call.count), whole(call.count), true};
+      break;
+    case CallKind::all_gather:
+    case CallKind::gather:
+      print = {whole(call.count), whole(all)};
+      break;
+    case CallKind::reduce_scatter:
+    case CallKind::scatter:
+      print = {whole(all), whole(call.count)};
+      break;
+    case CallKind::all_to_all:
+      print = {whole(all), whole(all)};
+      break;
+    case CallKind::send:
+    case CallKind::receive:
+      print = {whole(call.count), whole(call.count)};
+      break;
+    case CallKind::all_to_all_v:
+      print = {blocks_of(call.blocks->send_offsets, call.blocks->send_counts),
+               blocks_of(call.blocks->receive_offsets, call.blocks->receive_counts)};
+      break;
+    case CallKind::all_gather_v:
+      print = {whole(call.blocks->receive_counts[own]),
+               blocks_of(call.blocks->receive_offsets, call.blocks->receive_counts)};
+      break;
+    case CallKind::reduce_scatter_v:
+      print = {blocks_of(call.blocks->send_offsets, call.blocks->send_counts),
+               whole(call.blocks->send_counts[own])};
+      break;
+  }
+  const Roles roles = roles_of(call, rank);
+  if (!roles.reads) print.input.clear();
+  if (!roles.writes) print.output.clear();
+  return print;
 }
 
 bool is_empty(const Call& call) {

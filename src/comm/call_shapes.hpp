@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "schedule/call.hpp"
+#include "schedule/layout.hpp"
 
 namespace gyre {
 
@@ -24,6 +25,18 @@ struct Roles {
   bool writes = false;
 };
 Roles roles_of(const Call& call, int rank);
+
+// What a rank's call reads and writes, in elements of its buffers. All-reduce, reduce and broadcast
+// may write where they read from (`in_place`).
+struct Footprint {
+  std::vector<Extent> input;
+  std::vector<Extent> output;
+  bool in_place = false;
+
+  // Where such a buffer ends.
+  static std::uint64_t end(std::span<const Extent> extents);
+};
+Footprint footprint_of(const Call& call, int rank, int world);
 
 // A collective over nothing is done before it begins; a message of nothing is still a message.
 bool is_empty(const Call& call);
