@@ -1,5 +1,6 @@
-// The table of all kernels, and the one that no element type is compiled into.
+// The table of all kernels, and those that no element type is compiled into.
 #include "kernels/device/entry.hpp"
+#include "kernels/device/errand.cuh"
 #include "kernels/device/interpreter.cuh"
 
 namespace gyre::device {
@@ -14,6 +15,10 @@ __global__ void __launch_bounds__(kThreads, 2) move_bytes(const GYRE_CONSTANT La
   run_chain(launch, [](const FoldTask& task) { copy_block(task); });
 }
 
+__global__ void __launch_bounds__(kThreads, 2) wait_for_errand(const GYRE_CONSTANT Launch launch) {
+  if (threadIdx.x == 0) run_errand(launch);
+}
+
 namespace {
 
 template <DataType type>
@@ -25,6 +30,7 @@ const void* typed(bool exchanges) {
 
 const void* kernel_function(std::uint32_t kernel) {
   if (kernel == kCopyKernel) return reinterpret_cast<const void*>(&move_bytes);
+  if (kernel == kErrandKernel) return reinterpret_cast<const void*>(&wait_for_errand);
   const bool exchanges = kernel >= kExchangeKernels;
   switch (static_cast<DataType>(exchanges ? kernel - kExchangeKernels : kernel)) {
     case DataType::int8:

@@ -25,10 +25,12 @@ namespace gyre::device {
 inline constexpr std::uint32_t kMostPeers = 64;  // at one step's lanes, to either side
 
 // The kernels of a back-end: the interpreter for each element type, by its number, and one that
-// moves bytes; then the exchange of small messages, by type again.
+// moves bytes; then the exchange of small messages, by type again; and the one that waits for the
+// host (errand.cuh).
 inline constexpr std::uint32_t kCopyKernel = kDataTypes;
 inline constexpr std::uint32_t kExchangeKernels = kCopyKernel + 1;
-inline constexpr std::uint32_t kKernels = kExchangeKernels + kDataTypes;
+inline constexpr std::uint32_t kErrandKernel = kExchangeKernels + kDataTypes;
+inline constexpr std::uint32_t kKernels = kErrandKernel + 1;
 
 // Both lanes of one channel between this rank and one peer.
 struct LanePair {
@@ -170,6 +172,17 @@ struct Work {
   std::uint64_t output_allocation = kNoAllocation;
 };
 
+// Host memory where kernels leave errands, and a thread their ends. `done` is the thread's.
+struct alignas(64) Desk {
+  std::uint64_t errand = 0;  // what is to be done
+  std::uint64_t posted = 0;  // how many were left, ever; with release, after `errand`
+  alignas(64) std::uint64_t done = 0;
+};
+struct Errand {
+  Desk* desk = nullptr;
+  std::uint64_t id = 0;
+};
+
 inline constexpr std::uint32_t kInlineWorks = kMaxStrands;
 
 // A kernel's only argument. Works 0 ... chains - 1 begin the chains.
@@ -179,6 +192,7 @@ struct Launch {
   const Work* works = nullptr;  // null: inline_works
   std::uint32_t chains = 0;
   std::uint32_t channels = 0;
+  Errand errand;  // of kErrandKernel, which has no works
   Program program;
   Work inline_works[kInlineWorks];
 };

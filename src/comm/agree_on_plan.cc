@@ -97,8 +97,8 @@ Result<void> Communicator::agree_on_plan(Deadline deadline) {
   GYRE_TRY_ASSIGN(const bool memory, share_memory_within_hosts(deadline));
   facts.machine = machine_facts(facts_, memory);
   GYRE_TRY(force_algorithms(settings_.gyre_algo, facts));
-  // Ranks on devices have a plan of their own (device_choice), which needs no prices.
-  if (device_ == nullptr) GYRE_TRY(choose_for_all(deadline));
+  // Kernels have a plan of their own (device_choice), which needs no prices.
+  if (executor_ != nullptr) GYRE_TRY(choose_for_all(deadline));
   GYRE_TRY_ASSIGN(const auto hashes,
                   control_->all_gather(to_bytes(hash_of(facts)), "plan hash", deadline, &abort_));
   for (std::size_t rank = 0; rank < hashes.size(); ++rank) {

@@ -27,6 +27,7 @@
 #include "bootstrap/control.hpp"
 #include "bootstrap/unique_id.hpp"
 #include "comm/device_rank.hpp"
+#include "comm/errands.hpp"
 #include "comm/facts.hpp"
 #include "comm/gate.hpp"
 #include "comm/registrations.hpp"
@@ -101,7 +102,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   UserOps& user_ops() { return user_ops_; }
   // The number of its device; of a host rank what it was given, or 0.
   int device() const;
-  // Whether its calls are kernels on the user's streams: enqueue(), not begin() or run().
+  // Whether its calls are work on the user's streams: enqueue(), not begin() or run().
   bool on_device() const { return device_ != nullptr; }
   Turns& turns() { return turns_; }
 
@@ -201,9 +202,10 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   // device_init.cc: the same for ranks on devices
   Result<void> choose_device();
   Result<void> add_device(PeerFacts& facts) const;
-  Result<void> check_kinds() const;
   Result<std::uint32_t> agree_on_channels(Deadline deadline);
-  Result<void> open_device(Deadline deadline);
+  bool kernels_may_reach_all() const;
+  Result<void> open_device();
+  Result<bool> connect_device(Deadline deadline);
   void watch_device();
   void close_device();
   void look_at_device();
@@ -223,6 +225,14 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> enqueue_self_copies(std::span<const Call> calls, gyreStream_t stream);
   Result<void> launch_chains(std::vector<device::Work> works, std::size_t chains,
                              std::uint32_t channels, gyreStream_t stream);
+
+  // enqueue_errands.cc
+  Result<void> open_errands();
+  Result<void> enqueue_errands(std::span<const Call> calls, gyreStream_t stream);
+  Result<void> enqueue_errand(std::span<const Call> calls, gyreStream_t stream);
+  Result<void> launch_errand(std::vector<Call> calls, bool captured, gyreStream_t stream);
+  Result<void> copy_extents(std::byte* to, const std::byte* from, std::span<const Extent> extents,
+                            DataType type, gyreStream_t stream);
 
   // compose.cc: calls to launches
   Result<std::size_t> compose(std::span<const Call> calls);
@@ -255,7 +265,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Registrations registrations_;
   Turns turns_;
   std::uint64_t splits_ = 0;
-  std::uint64_t collectives_ = 0;  // issued so far; guarded by running_
+  std::uint64_t collectives_ = 0;  // issued so far; guarded by running_, of kernels by issuing_
   // The latest collective, for a rank that waits for this one; the stamp is 0 while it changes.
   std::atomic<std::uint64_t> latest_stamp_{0};
   std::atomic<std::uint32_t> latest_tag_{0};
@@ -274,7 +284,10 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::unique_ptr<DeviceRank> device_;  // null: a host rank
   DevicePlannedCall device_planned_;
   std::map<std::tuple<CallKind, Algorithm, int>, DeviceSchedule> device_schedules_;
-  std::jthread device_watch_;  // last of them: it ends before what it looks at
+  std::unique_ptr<Errands> errands_;  // null: a host rank, or one whose kernels reach all peers
+  std::jthread device_watch_;         // last of them: it ends before what it looks at
+
+  Gate issuing_;  // entered while calls become work on a stream: enqueue()
 
   // Entered while the communicator opens or another one is derived from it: both use the control
   // plane, which close() takes away.

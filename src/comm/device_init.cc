@@ -29,10 +29,6 @@ std::vector<std::byte> bytes_of(std::uint32_t value) {
   return bytes;
 }
 
-const char* kind_name(const PeerFacts& facts) {
-  return name_of(static_cast<gyreDeviceKind>(facts.device_kind));
-}
-
 }  // namespace
 
 int Communicator::device() const {
@@ -78,25 +74,12 @@ Result<void> Communicator::add_device(PeerFacts& facts) const {
   return {};
 }
 
-// One kind of rank, and ranks on devices within one machine: further paths are yet to be built.
-Result<void> Communicator::check_kinds() const {
-  for (std::size_t rank = 1; rank < facts_.size(); ++rank) {
-    const PeerFacts& first = facts_[0];
-    const PeerFacts& other = facts_[rank];
-    if (other.device_kind != first.device_kind) {
-      return Error{Status::invalid_usage,
-                   fmt::format("rank 0 is a {} rank and rank {} a {} rank: one communicator has "
-                               "ranks of one kind; set GYRE_DEVICE to the same on all",
-                               kind_name(first), rank, kind_name(other))};
-    }
-    if (device_ != nullptr && other.host != first.host) {
-      return Error{Status::invalid_usage,
-                   fmt::format("{} ranks on several hosts ({} and {}) are not provided; "
-                               "GYRE_DEVICE=host runs them on the hosts",
-                               kind_name(first), first.host, other.host)};
-    }
-  }
-  return {};
+// Whether it is to be tried: all ranks are on devices of one vendor in one machine.
+bool Communicator::kernels_may_reach_all() const {
+  const PeerFacts& first = facts_[0];
+  return std::all_of(facts_.begin(), facts_.end(), [&](const PeerFacts& other) {
+    return other.device_kind == first.device_kind && other.place == first.place;
+  });
 }
 
 // The fewest that any rank can have: channels are the same on all.
@@ -119,28 +102,37 @@ Result<std::uint32_t> Communicator::agree_on_channels(Deadline deadline) {
   return std::clamp(channels, std::uint32_t{kMaxStrands}, std::max(most, 2U));
 }
 
-Result<void> Communicator::open_device(Deadline deadline) {
-  if (world_ > static_cast<int>(device::kMostPeers)) {
-    return Error{Status::invalid_usage, fmt::format("{} ranks on devices in one communicator: at "
-                                                    "most {}",
-                                                    world_, device::kMostPeers)};
-  }
+// Lanes in device memory to all peers; false where a rank has none to one of its peers, so that
+// nobody uses any.
+Result<bool> Communicator::connect_device(Deadline deadline) {
+  if (world_ > static_cast<int>(device::kMostPeers)) return false;
   GYRE_TRY_ASSIGN(const std::uint32_t channels, agree_on_channels(deadline));
   GYRE_TRY(device_->open(rank_, world_, channels));
   DeviceLanes& lanes = device_->lanes();
   GYRE_TRY_ASSIGN(const auto mine, lanes.offer());
   GYRE_TRY_ASSIGN(const auto offers,
                   control_->all_gather(mine, "offers of device memory", deadline, &abort_));
-  GYRE_TRY(lanes.connect(offers));
-  GYRE_TRY(lanes.probe());
-  GYRE_TRY_ASSIGN(const auto written,
-                  control_->all_gather(bytes_of(1), "probes of device memory", deadline, &abort_));
-  GYRE_TRY(lanes.probed());
+  Result<void> reached = settings_.p2p_disable ? Error{Status::system, "NCCL_P2P_DISABLE is set"}
+                                               : lanes.connect(offers);
+  if (reached) reached = lanes.probe();
+  GYRE_TRY(control_->all_gather(bytes_of(1), "probes of device memory", deadline, &abort_));
+  if (reached) reached = lanes.probed();
+  if (!reached) {
+    log_info(Subsystem::init, "rank {}: kernels do not reach all peers: {}", rank_,
+             reached.error().text);
+  }
+  GYRE_TRY_ASSIGN(const auto verdicts, control_->all_gather(bytes_of(reached ? 1 : 0),
+                                                            "paths of devices", deadline, &abort_));
+  return std::all_of(verdicts.begin(), verdicts.end(),
+                     [](const auto& verdict) { return verdict == bytes_of(1); });
+}
+
+Result<void> Communicator::open_device() {
   GYRE_TRY(device_->ready(milliseconds(settings_.timeout_ms),
                           static_cast<std::uint64_t>(settings_.map_bytes)));
   abort_.on_raise([this] { device_->abort(); });
   log_info(Subsystem::init, "rank {} of {}: {} device {}, {} channels, slots of {} bytes{}", rank_,
-           world_, device_->backend().name, device_->ordinal(), channels,
+           world_, device_->backend().name, device_->ordinal(), device_->facts().channels,
            device_->facts().slot_bytes,
            device_->facts().one_process ? ", all ranks in one process" : "");
   if (settings_.check) {
@@ -182,7 +174,7 @@ std::optional<Error> Communicator::device_fault() const {
 // Kernels cannot call: the host asks for what they found, and tells them of peers that are gone.
 void Communicator::look_at_device() {
   const ProcessEnd::Work work;
-  if (!work || abort_.raised()) return;
+  if (!work || abort_.raised() || errands_ != nullptr) return;
   device_->look_for_memory();
   std::optional<Error> error = device_fault();
   if (!error && watch_->changed()) {
@@ -218,6 +210,7 @@ void Communicator::close_device() {
     device_watch_.join();
   }
   device_->abort();
+  errands_.reset();
   if (device_->wait_idle(Deadline::after(kLastKernels))) return;
   log_warn(
       "rank {}: a kernel did not leave within {} ms of the abort; its memory is kept until it does",

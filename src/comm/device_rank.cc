@@ -78,21 +78,35 @@ Result<std::uint32_t> DeviceRank::fitting_channels(int neighbours) const {
                            kMaxStrands * kShareOfDevice)};
 }
 
-Result<void> DeviceRank::open(int rank, int world, std::uint32_t channels) {
+// What kernels and the order of calls need, once.
+Result<void> DeviceRank::prepare() {
+  if (!is_bare()) return {};
   // Nobody knows when a graph runs.
   watch_ = std::make_unique<Leftovers::Watch>(
       [this] { return capture_ == 0 && wait_idle(Deadline::after(milliseconds(0))); });
+  GYRE_TRY_ASSIGN(mailbox_, DeviceMemory::on_host(backend_, ordinal_, sizeof(device::Mailbox)));
+  view_.mailbox = reinterpret_cast<device::Mailbox*>(mailbox_.data());
+  GYRE_TRY_ASSIGN(latest_, make_event());
+  GYRE_TRY_ASSIGN(captured_, make_event());
+  GYRE_TRY_ASSIGN(junction_, make_event());
+  return {};
+}
+
+Result<void> DeviceRank::open_apart() {
+  if (backend_.load_kernels(ordinal_) != gyreSuccess) return failed("loading kernels");
+  lanes_.reset();
+  return prepare();
+}
+
+Result<void> DeviceRank::open(int rank, int world, std::uint32_t channels) {
+  GYRE_TRY(prepare());
   facts_.channels = channels;
   facts_.slot_bytes = slot_bytes_for(static_cast<std::uint64_t>(world), channels);
-  GYRE_TRY_ASSIGN(mailbox_, DeviceMemory::on_host(backend_, ordinal_, sizeof(device::Mailbox)));
   GYRE_TRY_ASSIGN(lanes_, DeviceLanes::create(backend_, ordinal_, rank,
                                               {.world = static_cast<std::uint32_t>(world),
                                                .channels = channels,
                                                .slots = kSlots,
                                                .slot_bytes = facts_.slot_bytes}));
-  GYRE_TRY_ASSIGN(latest_, make_event());
-  GYRE_TRY_ASSIGN(captured_, make_event());
-  GYRE_TRY_ASSIGN(junction_, make_event());
   return {};
 }
 
@@ -105,7 +119,6 @@ Result<void> DeviceRank::ready(milliseconds timeout, std::uint64_t map_bytes) {
     GYRE_TRY_ASSIGN(mappings_, DeviceMappings::create(*lanes_));
     mappings_->describe(view_);
   }
-  view_.mailbox = reinterpret_cast<device::Mailbox*>(mailbox_.data());
   view_.timeout_ns = static_cast<std::uint64_t>(timeout.count()) * 1'000'000U;
   return {};
 }
@@ -263,6 +276,13 @@ Result<void> DeviceRank::check_buffer(const void* buffer, std::string_view what)
                            "device or pinned memory, or set GYRE_DEVICE=host for a rank on the "
                            "host",
                            what, backend_.name, ordinal_)};
+}
+
+bool DeviceRank::is_on_host(const void* buffer) const {
+  gyrePointerInfo info{};
+  info.size = sizeof info;
+  return backend_.pointer_info(ordinal_, buffer, &info) == gyreSuccess &&
+         info.kind == gyrePointerHost;
 }
 
 std::uint64_t DeviceRank::offer(const void* buffer, std::uint64_t bytes) {

@@ -36,6 +36,8 @@ class DeviceRank {
   // How many channels this rank can have if so many ranks share its device, so that all their
   // kernels fit on it together; an error with the numbers if they cannot.
   Result<std::uint32_t> fitting_channels(int neighbours) const;
+  // Without lanes: kernels of this rank reach no peer, and only wait for errands.
+  Result<void> open_apart();
   // Makes the lanes of `rank` among `world`. All ranks have the same number of channels.
   Result<void> open(int rank, int world, std::uint32_t channels);
   // Once the lanes are connected. Calls of at least `map_bytes` map buffers of other processes.
@@ -46,6 +48,8 @@ class DeviceRank {
   // calls; what is enqueued on any of them later comes after it.
   Result<void> begin(std::span<const gyreStream_t> streams);
   Result<void> end(std::span<const gyreStream_t> streams);
+  // Whether what is enqueued between them becomes part of a graph.
+  bool is_captured() const { return capturing_ != 0; }
 
   // Enqueues one kernel. `launch.rank` is filled here. Does not wait.
   Result<void> launch(std::uint32_t kernel, device::Launch& launch, std::uint32_t threads,
@@ -67,6 +71,9 @@ class DeviceRank {
   // An error if kernels cannot reach the buffer.
   Result<void> check_buffer(const void* buffer, std::string_view what) const;
 
+  // Whether it is host memory, which the vendors' copies to other host memory would wait for.
+  bool is_on_host(const void* buffer) const;
+
   // Makes every wait of this rank's kernels end.
   void abort() const;
   // That these ranks, a bit each, have destroyed their communicators: no wait for one of them that
@@ -75,7 +82,7 @@ class DeviceRank {
   // A kernel does not leave: what it uses is given back when it has.
   void abandon();
   // Whether there is nothing that kernels use: not yet, or no longer.
-  bool is_bare() const { return lanes_ == nullptr; }
+  bool is_bare() const { return mailbox_.data() == nullptr; }
   // What a kernel found wrong, once one did.
   std::optional<device::Mailbox> fault() const;
   // Whether every enqueued call has run, at the latest at the deadline.
@@ -90,6 +97,7 @@ class DeviceRank {
     bool captured = false;
     bool used = false;
   };
+  Result<void> prepare();
   Error failed(std::string_view what) const;
   Result<gyreEvent_t> make_event();
   Result<std::uint64_t> identity_of(gyreStream_t stream) const;

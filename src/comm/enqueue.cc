@@ -288,7 +288,8 @@ Result<void> Communicator::enqueue_all(std::span<const Call> calls, gyreStream_t
 
 Result<void> Communicator::enqueue(std::span<const Call> calls,
                                    std::span<const gyreStream_t> streams) {
-  const Inside inside(running_);
+  // An errand's thread runs calls meanwhile.
+  const Inside inside(issuing_);
   if (state() == State::closed) {
     return Error{Status::aborted, "the communicator was destroyed before this call could run"};
   }
@@ -296,7 +297,8 @@ Result<void> Communicator::enqueue(std::span<const Call> calls,
   const auto enqueueing = Leftovers::of_process().enqueueing();
   return contained("enqueueing a call", [&]() -> Result<void> {
     GYRE_TRY(device_->begin(streams));
-    Result<void> enqueued = enqueue_all(calls, streams.front());
+    Result<void> enqueued = errands_ != nullptr ? enqueue_errands(calls, streams.front())
+                                                : enqueue_all(calls, streams.front());
     // Also after an error: what is on the stream already is ordered before what follows.
     GYRE_TRY(device_->end(streams));
     return enqueued;

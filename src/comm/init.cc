@@ -135,7 +135,6 @@ Result<void> Communicator::meet(const UniqueId& id, Deadline deadline) {
     facts_.push_back(std::move(facts));
   }
   GYRE_TRY(compare_facts(facts_));
-  GYRE_TRY(check_kinds());
   // Not before: where the facts do not fit, every rank is to say so itself.
   attendance_->watch(abort_);
   return {};
@@ -163,11 +162,16 @@ Result<void> Communicator::wire(Deadline deadline) {
   }
   watch_ = std::make_unique<PeerWatch>(std::move(names), bell_->rope());
   GYRE_TRY(open_control(deadline));
-  if (device_ != nullptr) {
-    GYRE_TRY(open_device(deadline));
+  bool by_kernels = device_ != nullptr && kernels_may_reach_all();
+  if (by_kernels) {
+    GYRE_TRY_ASSIGN(by_kernels, connect_device(deadline));
+  }
+  if (by_kernels) {
+    GYRE_TRY(open_device());
   } else {
     GYRE_TRY(connect_peers(deadline));
     GYRE_TRY(make_executor());
+    if (device_ != nullptr) GYRE_TRY(open_errands());
   }
   return agree_on_plan(deadline);
 }

@@ -122,7 +122,10 @@ void Communicator::close(bool abort) {
     (void)HostStream::destroy(worker_);  // its calls' errors were told by async_error()
     worker_ = nullptr;
   }
-  if (!wired || !running_.enter_until(Deadline::after(kLeave))) {
+  const Deadline leave = Deadline::after(kLeave);
+  const bool issued = issuing_.enter_until(leave);
+  if (issued) issuing_.leave();  // who comes later finds it closed
+  if (!wired || !issued || !running_.enter_until(leave)) {
     // A call sits in the kernel and cannot be stopped: what it uses is left to it, until it drops
     // its reference.
     log_warn("rank {}: a call did not leave within {} ms of the abort; its lanes are kept", rank_,

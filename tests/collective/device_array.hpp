@@ -1,8 +1,9 @@
-// An array of a rank's calls in its device's memory.
+// An array of a rank's calls in its device's memory; of a rank on the host in the host's.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tests/collective/rank_memory.hpp"
@@ -14,15 +15,20 @@ class DeviceArray {
  public:
   explicit DeviceArray(const std::vector<T>& values) : count_(values.size()) {
     memory_ = take_mirror(bytes());
+    if (memory_ == nullptr) {
+      on_host_.resize(bytes());
+      memory_ = on_host_.data();
+    }
     write(values);
   }
   DeviceArray(std::size_t count, T value) : DeviceArray(std::vector<T>(count, value)) {}
-  DeviceArray(DeviceArray&& other) noexcept : count_(other.count_), memory_(other.memory_) {
+  DeviceArray(DeviceArray&& other) noexcept
+      : count_(other.count_), memory_(other.memory_), on_host_(std::move(other.on_host_)) {
     other.memory_ = nullptr;
   }
   DeviceArray& operator=(DeviceArray&&) = delete;
   ~DeviceArray() {
-    if (memory_ != nullptr) give_mirror(memory_, bytes());
+    if (memory_ != nullptr && on_host_.empty()) give_mirror(memory_, bytes());
   }
 
   T* data() const { return reinterpret_cast<T*>(memory_); }
@@ -41,6 +47,7 @@ class DeviceArray {
  private:
   std::size_t count_ = 0;
   std::byte* memory_ = nullptr;
+  std::vector<std::byte> on_host_;
 };
 
 }  // namespace gyre::test

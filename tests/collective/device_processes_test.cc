@@ -1,5 +1,5 @@
-// Ranks on devices in processes of their own: one that dies ends the kernels of the others, kinds
-// of ranks do not mix, and users' buffers are mapped while they are there.
+// Ranks on devices in processes of their own, and ranks on the host among them: one that dies ends
+// the calls of the others, and users' buffers are mapped while they are there.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -74,14 +74,19 @@ int live_with_a_death(const Meeting& meeting, int rank, std::size_t count) {
   return *wait_for(stream) == '\0' ? 0 : complain("the stream");
 }
 
-class Death : public testing::TestWithParam<std::size_t> {};
+// How many elements the calls have, and whether the last rank is one on the host.
+class Death : public testing::TestWithParam<std::tuple<std::size_t, bool>> {};
 
 TEST_P(Death, IsToldToTheOthers) {
   if (!asks_for_device()) GTEST_SKIP() << "GYRE_DEVICE names no device";
+  const auto [count, mixed] = GetParam();
   const Meeting meeting;
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < kWorld; ++rank) {
-    ranks.push_back(in_child([&, rank] { return live_with_a_death(meeting, rank, GetParam()); }));
+    ranks.push_back(in_child([&, rank, count = count, on_host = mixed && rank == kWorld - 1] {
+      if (on_host) apply({{"GYRE_DEVICE", "host"}});
+      return live_with_a_death(meeting, rank, count);
+    }));
   }
   for (int rank = 0; rank < kWorld - 1; ++rank) {
     EXPECT_EQ(status_of(ranks[static_cast<std::size_t>(rank)]), 0);
@@ -90,22 +95,53 @@ TEST_P(Death, IsToldToTheOthers) {
   }
   EXPECT_EQ(status_of(ranks[kWorld - 1]), kKilled);
 }
-INSTANTIATE_TEST_SUITE_P(Counts, Death, testing::Values(std::size_t{100}, kCount),
-                         [](const auto& one) { return std::to_string(one.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Counts, Death, testing::Combine(testing::Values(std::size_t{100}, kCount), testing::Bool()),
+    [](const auto& one) {
+      return std::to_string(std::get<0>(one.param)) + (std::get<1>(one.param) ? "_mixed" : "");
+    });
 
-TEST(Kinds, OfRanksDoNotMix) {
-  if (!asks_for_device()) GTEST_SKIP() << "GYRE_DEVICE names no device";
-  const Meeting meeting;
-  std::vector<pid_t> ranks;
-  for (int rank = 0; rank < 2; ++rank) {
-    ranks.push_back(in_child([&, rank] {
-      if (rank == 1) apply({{"GYRE_DEVICE", "host"}});
-      return meeting.enter(rank, 2) == nullptr ? 0 : 1;
-    }));
+// Work before and after a call on the same stream, calls that take what the one before left,
+// and a group of messages in a ring: with rank 1 on the host.
+int work_among_kinds(const Meeting& meeting, int rank, std::size_t count) {
+  ncclComm_t comm = meeting.enter(rank, kWorld);
+  if (comm == nullptr) return complain("init");
+  const cudaStream_t stream = rank_stream();
+  DeviceArray<float> data(count, 1.0F), around(count, 0.0F);
+  const int next = (rank + 1) % kWorld;
+  const int previous = (rank + kWorld - 1) % kWorld;
+  for (int call = 0; call < 4; ++call) {
+    if (ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, comm, stream) !=
+        ncclSuccess) {
+      return complain("all-reduce");
+    }
   }
-  for (int rank = 0; rank < 2; ++rank) {
-    EXPECT_EQ(status_of(ranks[static_cast<std::size_t>(rank)]), 0);
-    EXPECT_NE(meeting.text(rank).find("GYRE_DEVICE"), std::string::npos) << meeting.text(rank);
+  (void)ncclGroupStart();
+  (void)ncclSend(data.data(), count, ncclFloat32, next, comm, stream);
+  (void)ncclRecv(around.data(), count, ncclFloat32, previous, comm, stream);
+  if (ncclGroupEnd() != ncclSuccess) return complain("messages");
+  if (ncclBroadcast(around.data(), data.data(), count, ncclFloat32, 1, comm, stream) !=
+      ncclSuccess) {
+    return complain("broadcast");
+  }
+  if (*wait_for(stream) != '\0') return complain("the stream");
+  const std::vector<float> wanted(count, 81.0F);
+  if (data.read() != wanted || around.read() != wanted) return complain("wrong values");
+  return ncclCommDestroy(comm) == ncclSuccess ? 0 : complain("destroy");
+}
+
+TEST(Kinds, OfRanksMix) {
+  if (!asks_for_device()) GTEST_SKIP() << "GYRE_DEVICE names no device";
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, kCount}) {
+    const Meeting meeting;
+    std::vector<pid_t> ranks;
+    for (int rank = 0; rank < kWorld; ++rank) {
+      ranks.push_back(in_child([&, rank] {
+        if (rank == 1) apply({{"GYRE_DEVICE", "host"}});
+        return work_among_kinds(meeting, rank, count);
+      }));
+    }
+    for (const pid_t rank : ranks) EXPECT_EQ(status_of(rank), 0) << count;
   }
 }
 

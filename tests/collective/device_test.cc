@@ -1,5 +1,6 @@
 // Calls of ranks on a device: what its streams, memory and kernels add to the rules of every call.
 // On an emulated device in CI (tests/emulated), and on any real one by hand.
+#include <algorithm>
 #include <numeric>
 #include <random>
 
@@ -31,6 +32,30 @@ TEST(Device, RefusesMemoryItCannotReach) {
     EXPECT_TRUE(done(one.stream));
     EXPECT_EQ(there.read(), Floats{1.0F});
   });
+}
+
+// Pinned memory of the host is memory that a device reaches.
+TEST(Device, WorksOnPinnedMemory) {
+  GYRE_NEEDS_DEVICE();
+  for (const std::size_t count : kCounts) {
+    with_device_ranks(2, [count](const DeviceRankUnderTest& one) {
+      void* memory = nullptr;
+      ASSERT_EQ(gyreHostAlloc(rank_device(), count * sizeof(float), &memory), gyreSuccess);
+      auto* const pinned = static_cast<float*>(memory);
+      std::fill_n(pinned, count, 1.0F);
+      DeviceArray<float> there(count, 0.0F);
+      EXPECT_TRUE(ok(
+          ncclAllReduce(pinned, there.data(), count, ncclFloat32, ncclSum, one.comm, one.stream)));
+      EXPECT_TRUE(ok(
+          ncclAllReduce(there.data(), pinned, count, ncclFloat32, ncclSum, one.comm, one.stream)));
+      EXPECT_TRUE(
+          ok(ncclAllReduce(pinned, pinned, count, ncclFloat32, ncclSum, one.comm, one.stream)));
+      EXPECT_TRUE(done(one.stream));
+      EXPECT_EQ(there.read(), Floats(count, 2.0F));
+      EXPECT_EQ(Floats(pinned, pinned + count), Floats(count, 8.0F));
+      EXPECT_EQ(gyreHostFree(rank_device(), memory), gyreSuccess);
+    });
+  }
 }
 
 // The host waits for nothing: each call takes what the one before left, whatever stream that was

@@ -5,7 +5,8 @@
 //
 // Which transports carry the lanes is chosen by the environment (NCCL_P2P_DISABLE,
 // NCCL_SHM_DISABLE, NCCL_HOSTID), and so is the algorithm (GYRE_ALGO); process mode sets
-// NCCL_HOSTID per rank for --mixed N: N ranks are on one host.
+// NCCL_HOSTID per rank for --mixed N: N ranks are on one host, and GYRE_DEVICE=host for one rank in
+// N with --host-ranks N.
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -31,8 +32,9 @@ struct Options {
   std::string mode = "thread";
   int first_world = 1, last_world = 8;
   std::uint64_t seed = 1;
-  int mixed = 0;      // ranks per host; 0: all on one
-  std::string kinds;  // names, with commas; empty: all
+  int mixed = 0;       // ranks per host; 0: all on one
+  int host_ranks = 0;  // the last one of so many is on the host; 0: as the environment says
+  std::string kinds;   // names, with commas; empty: all
 
   bool has(Kind kind) const {
     return kinds.empty() ||
@@ -177,14 +179,17 @@ pid_t spawn_rank(const Options& options, int rank, int world, const std::string&
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  std::vector<char*> environment;
   std::string host = fmt::format("NCCL_HOSTID=host{}", rank / std::max(1, options.mixed));
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (options.mixed == 0 || std::strncmp(*variable, "NCCL_HOSTID=", 12) != 0) {
-      environment.push_back(*variable);
-    }
-  }
+  std::string device = "GYRE_DEVICE=host";
+  std::vector<char*> environment;
+  // The first one of a name counts.
   if (options.mixed != 0) environment.push_back(host.data());
+  if (options.host_ranks != 0 && rank % options.host_ranks == options.host_ranks - 1) {
+    environment.push_back(device.data());
+  }
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    environment.push_back(*variable);
+  }
   environment.push_back(nullptr);
   pid_t pid = -1;
   ::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, arguments.data(), environment.data());
@@ -216,6 +221,7 @@ Options parse(int argc, char** argv) {
     if (word == "--mode") options.mode = value;
     if (word == "--kinds") options.kinds = value;
     if (word == "--mixed") options.mixed = std::stoi(value);
+    if (word == "--host-ranks") options.host_ranks = std::stoi(value);
     if (word == "--seed") options.seed = std::stoull(value);
     if (word == "--rank") options.rank = std::stoi(value);
     if (word == "--world") options.world = std::stoi(value);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -79,6 +80,34 @@ DeviceMemory::~DeviceMemory() {
   const auto give_back = host_ ? backend_->host_free : backend_->memory_free;
   Leftovers::of_process().add(
       [give_back, ordinal = ordinal_, data = data_] { (void)give_back(ordinal, data); });
+}
+
+Result<ReachedMemory> ReachedMemory::create(const gyreBackend& backend, int ordinal,
+                                            std::size_t bytes) {
+  ReachedMemory memory;
+  GYRE_TRY_ASSIGN(memory.mapping_, Mapping::anonymous(round_up(bytes, page_size())));
+  if (backend.host_register(ordinal, memory.mapping_.data(), memory.mapping_.size(),
+                            &memory.on_device_) != gyreSuccess) {
+    return device_error(backend, ordinal, fmt::format("pinning {} bytes of host memory", bytes));
+  }
+  memory.backend_ = &backend;
+  memory.ordinal_ = ordinal;
+  return memory;
+}
+
+ReachedMemory& ReachedMemory::operator=(ReachedMemory&& other) noexcept {
+  std::swap(backend_, other.backend_);
+  std::swap(ordinal_, other.ordinal_);
+  std::swap(mapping_, other.mapping_);
+  std::swap(on_device_, other.on_device_);
+  return *this;
+}
+
+ReachedMemory::~ReachedMemory() {
+  if (backend_ == nullptr) return;
+  auto mapping = std::make_shared<Mapping>(std::move(mapping_));
+  Leftovers::of_process().add([unregister = backend_->host_unregister, ordinal = ordinal_,
+                               mapping] { (void)unregister(ordinal, mapping->data()); });
 }
 
 }  // namespace gyre

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/memory.hpp"
 #include "base/status.hpp"
 #include "gyre/plugin.h"
 
@@ -31,6 +32,27 @@ class DeviceMemory {
   int ordinal_ = 0;
   bool host_ = false;
   void* data_ = nullptr;
+};
+
+// Host memory that devices reach, of ordinary pages: unlike what the vendors allocate, other
+// processes read it as they do any memory. Zeroed; left over with its owner.
+class ReachedMemory {
+ public:
+  ReachedMemory() = default;
+  static Result<ReachedMemory> create(const gyreBackend& backend, int ordinal, std::size_t bytes);
+  ReachedMemory(ReachedMemory&& other) noexcept { *this = std::move(other); }
+  ReachedMemory& operator=(ReachedMemory&& other) noexcept;
+  ~ReachedMemory();
+
+  std::byte* data() const { return mapping_.data(); }
+  std::size_t size() const { return mapping_.size(); }
+  std::byte* on_device() const { return static_cast<std::byte*>(on_device_); }
+
+ private:
+  const gyreBackend* backend_ = nullptr;
+  int ordinal_ = 0;
+  Mapping mapping_;
+  void* on_device_ = nullptr;
 };
 
 // "device 0 ...: <what>: <the back-end's text>".
