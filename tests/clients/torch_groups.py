@@ -170,7 +170,7 @@ def barrier(rank):
         dist.barrier()
     dist.barrier(async_op=True).wait()
     if not rank.rehearsed:
-        dist.barrier(device_ids=[0])
+        dist.barrier(device_ids=[rank.device.index])
 
 
 def monitored(rank):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch with backend="nccl" runs on Gyre: several processes on one GPU.
+"""PyTorch with backend="nccl" runs on Gyre: several processes on one GPU, or a GPU each.
 
-Usage: torch_test.py --lib DIR [--mps] [--worlds 2,4] [--suites collectives,...] [--only PATTERN]
+Usage: torch_test.py --lib DIR [--mps] [--worlds 2,4] [--gpus N [--isolated]] [--suites collectives,...] [--only PATTERN]
 
 Each world runs its cases one after another. A case without news for --limit seconds, or one that breaks its world,
 has failed; the cases behind it get a fresh world. --rehearse runs the cases on the host with gloo instead, without
@@ -48,8 +48,13 @@ class Test:
                    "--size", str(size), "--init", f"tcp://127.0.0.1:{harness.free_port()}", "--folder", folder,
                    "--library", self.library, "--timeout", str(timeout)]
         command += ["--rehearse"] if self.options.rehearse else []
-        commands = [[*command, "--rank", str(rank)] for rank in range(size)]
-        return World(commands, [environment] * size, self.logs, f"{suite}{size}.{self.worlds}")
+        gpus = self.options.gpus
+        environments = [environment] * size
+        if self.options.isolated:
+            environments = [{**environment, "CUDA_VISIBLE_DEVICES": str(rank % gpus)} for rank in range(size)]
+            gpus = 1
+        commands = [[*command, "--rank", str(rank), "--gpus", str(gpus)] for rank in range(size)]
+        return World(commands, environments, self.logs, f"{suite}{size}.{self.worlds}")
 
     def chosen(self, suite, size, cases):
         return [case for case in cases if fnmatch.fnmatch(f"torch/{suite}/{size}/{case}", self.options.only)]
@@ -140,6 +145,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     harness.add_common_arguments(parser)
     parser.add_argument("--worlds", default="2,4", help="how many ranks, several numbers")
+    parser.add_argument("--gpus", type=int, default=1, help="how many GPUs the ranks take in turn")
+    parser.add_argument("--isolated", action="store_true", help="each rank sees its GPU alone")
     parser.add_argument("--suites", default="collectives,groups,streams,training,nonblocking,faults")
     parser.add_argument("--limit", type=float, default=120, help="seconds for a case")
     parser.add_argument("--rehearse", action="store_true", help="on the host with gloo, without Gyre")

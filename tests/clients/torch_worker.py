@@ -32,6 +32,7 @@ def arguments():
     parser.add_argument("--init", required=True)
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--rehearse", action="store_true")
+    parser.add_argument("--gpus", type=int, default=1, help="that the ranks take in turn")
     return parser.parse_args()
 
 

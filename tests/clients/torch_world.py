@@ -16,8 +16,7 @@ class Rank:
         self.init, self.timeout = options.init, options.timeout
         self.folder = options.folder
         self.rehearsed = options.rehearse
-        # All ranks are on the one device.
-        self.device = torch.device("cpu") if self.rehearsed else torch.device("cuda:0")
+        self.device = torch.device("cpu" if self.rehearsed else f"cuda:{options.rank % options.gpus}")
         self.problems = []
         self.note = ""
 
