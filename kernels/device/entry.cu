@@ -1,6 +1,7 @@
 // The table of all kernels, and those that no element type is compiled into.
 #include "kernels/device/entry.hpp"
 #include "kernels/device/errand.cuh"
+#include "kernels/device/exchange.cuh"
 #include "kernels/device/interpreter.cuh"
 
 namespace gyre::device {
@@ -13,6 +14,10 @@ const void* typed_exchange();
 
 __global__ void __launch_bounds__(kThreads, 2) move_bytes(const GYRE_CONSTANT Launch launch) {
   run_chain(launch, [](const FoldTask& task) { copy_block(task); });
+}
+
+__global__ void __launch_bounds__(kThreads, 2) exchange_bytes(const GYRE_CONSTANT Launch launch) {
+  exchange_blocks(launch);
 }
 
 __global__ void __launch_bounds__(kThreads, 2) wait_for_errand(const GYRE_CONSTANT Launch launch) {
@@ -30,6 +35,9 @@ const void* typed(bool exchanges) {
 
 const void* kernel_function(std::uint32_t kernel) {
   if (kernel == kCopyKernel) return reinterpret_cast<const void*>(&move_bytes);
+  if (kernel == kExchangeKernels + kCopyKernel) {
+    return reinterpret_cast<const void*>(&exchange_bytes);
+  }
   if (kernel == kErrandKernel) return reinterpret_cast<const void*>(&wait_for_errand);
   const bool exchanges = kernel >= kExchangeKernels;
   switch (static_cast<DataType>(exchanges ? kernel - kExchangeKernels : kernel)) {

@@ -1,10 +1,16 @@
-// The one-shot all-reduce of a small message in a straight line: every rank writes its input to
-// every other one, in lines of 16 bytes of which 8 are flags (the LL protocol of NCCL), and folds
-// what arrives in rank order. There are no credits and no fences: a line says itself that it is
-// there.
+// Small messages in a straight line: every rank writes to every other one, in lines of 16 bytes of
+// which 8 are flags (the LL protocol of NCCL), and folds what arrives in rank order, or keeps it
+// block by block. There are no credits and no fences: a line says itself that it is there.
+//
+//                              folds            keeps
+//   the same to everybody      all-reduce       all-gather
+//   a block to each            reduce-scatter   all-to-all
 //
 // Two buffers in turn suffice. A rank writes for exchange k + 2 over what it wrote for k only after
 // it has seen all of k + 1, which each peer sent after it was done with k.
+//
+// In place: a thread has read its lines of all blocks before it writes the first of them, and no
+// other thread has these lines.
 //
 // The first line of a channel says which call it is of (meeting.cuh).
 #pragma once
@@ -19,23 +25,31 @@ namespace gyre::device {
 // Lines of so many ranks are on their way to a thread at the same time.
 inline constexpr std::uint32_t kLinesTogether = 8;
 
-// One block's share of an exchange.
+// A thread block's share of an exchange.
 struct Exchange : Meeting {
   std::uint32_t channels;
-  std::uint64_t bytes;
-  std::uint64_t lines;  // of the whole message
+  std::uint64_t bytes;  // of the message from one rank to another
+  std::uint64_t lines;  // likewise
 
   // The message's line that this thread has in a round, or `lines`: none.
   __device__ std::uint64_t line_of(std::uint32_t round) const {
     const std::uint64_t at = (std::uint64_t{round} * channels + channel) * blockDim.x + threadIdx.x;
     return at < lines ? at : lines;
   }
+  // What `receiver` gets, and where what `sender` sent is kept.
+  __device__ const std::byte* sent_to(std::uint32_t receiver) const {
+    return work.input + (work.sends_blocks ? receiver * bytes : 0);
+  }
+  __device__ std::byte* kept_from(std::uint32_t sender) const {
+    return work.output + sender * bytes;
+  }
 };
 
-// The 8 bytes of line `at`, fewer at the end of the message; any alignment.
+// The 8 bytes of a message's line `at`, fewer at its end; any alignment.
 template <class Code>
-__device__ __forceinline__ std::uint64_t load_payload(const Exchange& exchange, std::uint64_t at) {
-  const std::byte* from = exchange.work.input + at * kLinePayload;
+__device__ __forceinline__ std::uint64_t load_payload(const Exchange& exchange,
+                                                      const std::byte* message, std::uint64_t at) {
+  const std::byte* from = message + at * kLinePayload;
   const std::uint64_t left = exchange.bytes - at * kLinePayload;
   if (left >= kLinePayload && address_of(from) % kLinePayload == 0) {
     return *reinterpret_cast<const std::uint64_t*>(from);
@@ -48,9 +62,9 @@ __device__ __forceinline__ std::uint64_t load_payload(const Exchange& exchange, 
 }
 
 template <class Code>
-__device__ __forceinline__ void store_payload(const Exchange& exchange, std::uint64_t at,
-                                              std::uint64_t payload) {
-  std::byte* to = exchange.work.output + at * kLinePayload;
+__device__ __forceinline__ void store_payload(const Exchange& exchange, std::byte* message,
+                                              std::uint64_t at, std::uint64_t payload) {
+  std::byte* to = message + at * kLinePayload;
   const std::uint64_t left = exchange.bytes - at * kLinePayload;
   if (left >= kLinePayload && address_of(to) % kLinePayload == 0) {
     *reinterpret_cast<std::uint64_t*>(to) = payload;
@@ -58,6 +72,19 @@ __device__ __forceinline__ void store_payload(const Exchange& exchange, std::uin
   }
   for (std::uint32_t i = 0; i < kLinePayload && i < left; i += sizeof(Code)) {
     store_element<Code>(to + i, static_cast<Code>(payload >> (8 * i)));
+  }
+}
+
+// Sends line `at` of everybody's message as line `index`; `own` is that of this rank's.
+template <class Code>
+__device__ __forceinline__ void send_payloads(const Exchange& exchange, std::uint64_t at,
+                                              std::uint32_t index, std::uint64_t own) {
+  if (!exchange.work.sends_blocks) return send_line(exchange, index, line_of(own, exchange.flag));
+  const Rank& rank = exchange.rank;
+  for (std::uint32_t i = 1; i < rank.world; ++i) {
+    const std::uint32_t peer = later_rank(rank, i);
+    const std::uint64_t payload = load_payload<Code>(exchange, exchange.sent_to(peer), at);
+    store_line(exchange.line_to(peer, index), line_of(payload, exchange.flag));
   }
 }
 
@@ -90,7 +117,7 @@ __device__ inline bool receive_lines(const Exchange& exchange, std::uint32_t fir
   }
 }
 
-// Folds the message's line `at`, in rank order. False: stop.
+// Folds line `at` of all messages, in rank order. False: stop.
 template <class Form, class Operation>
 __device__ __forceinline__ bool fold_line(const Exchange& exchange, const Operation& operation,
                                           std::uint64_t at, std::uint32_t index,
@@ -123,20 +150,39 @@ __device__ __forceinline__ bool fold_line(const Exchange& exchange, const Operat
     const Code code = Form::narrow(operation.leave(acc[e]));
     result |= static_cast<std::uint64_t>(code) << (8 * sizeof(Code) * e);
   }
-  store_payload<Code>(exchange, at, result);
+  store_payload<Code>(exchange, exchange.work.output, at, result);
   return true;
 }
 
-// The message is in flight while the channel's count is: neither needs the other.
-template <class Form, class Operation>
-__device__ __noinline__ void exchange_with(const Launch& launch, Operation operation) {
-  using Code = typename Form::Code;
+// Keeps line `at` of all messages, each in its sender's block. False: stop.
+__device__ __forceinline__ bool keep_line(const Exchange& exchange, std::uint64_t at,
+                                          std::uint32_t index, std::uint64_t own) {
+#pragma unroll 1
+  for (std::uint32_t first = 0; first < exchange.rank.world; first += kLinesTogether) {
+    uint4 lines[kLinesTogether];
+    if (!receive_lines(exchange, first, index, lines)) return false;
+#pragma unroll
+    for (std::uint32_t i = 0; i < kLinesTogether; ++i) {
+      const std::uint32_t sender = first + i;
+      if (sender >= exchange.rank.world) break;
+      const std::uint64_t theirs = data_of(lines[i]);
+      const std::uint64_t payload = sender == exchange.rank.rank ? own : theirs;
+      store_payload<std::uint8_t>(exchange, exchange.kept_from(sender), at, payload);
+    }
+  }
+  return true;
+}
+
+// `finish` does what is to be done with a line of all messages. The messages are in flight while
+// the channel's count is: neither needs the other.
+template <class Code, class Finish>
+__device__ __forceinline__ void exchange_lines(const Launch& launch, Finish finish) {
   constexpr std::uint32_t kRounds = kExchangeLines / kThreads;
   const Rank& rank = launch.rank;
   const Work& work = launch.inline_works[0];
   std::uint64_t* count = rank.exchange.counts + blockIdx.x;
   const std::uint64_t number = *count;
-  const std::uint64_t bytes = work.input_layout.count * sizeof(Code);
+  const std::uint64_t bytes = work.input_layout.count * work.element_bytes;
   const Exchange exchange{{rank, launch.inboxes, work, blockIdx.x, number, flag_of(number)},
                           launch.channels,
                           bytes,
@@ -145,14 +191,16 @@ __device__ __noinline__ void exchange_with(const Launch& launch, Operation opera
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
-    if (at < exchange.lines) payloads[round] = load_payload<Code>(exchange, at);
+    if (at < exchange.lines) {
+      payloads[round] = load_payload<Code>(exchange, exchange.sent_to(rank.rank), at);
+    }
   }
   greet(exchange);
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    if (exchange.line_of(round) == exchange.lines) break;
-    send_line(exchange, 1 + round * blockDim.x + threadIdx.x,
-              line_of(payloads[round], exchange.flag));
+    const std::uint64_t at = exchange.line_of(round);
+    if (at == exchange.lines) break;
+    send_payloads<Code>(exchange, at, 1 + round * blockDim.x + threadIdx.x, payloads[round]);
   }
   if (!agree(exchange)) return;
 #pragma unroll
@@ -160,10 +208,24 @@ __device__ __noinline__ void exchange_with(const Launch& launch, Operation opera
     const std::uint64_t at = exchange.line_of(round);
     const std::uint32_t index = 1 + round * blockDim.x + threadIdx.x;
     if (at == exchange.lines) break;
-    if (!fold_line<Form>(exchange, operation, at, index, payloads[round])) return;
+    if (!finish(exchange, at, index, payloads[round])) return;
   }
   __syncthreads();
   if (threadIdx.x == 0) *count = number + 1;
+}
+
+template <class Form, class Operation>
+__device__ __noinline__ void exchange_with(const Launch& launch, Operation operation) {
+  exchange_lines<typename Form::Code>(launch, [&](const Exchange& exchange, std::uint64_t at,
+                                                  std::uint32_t index, std::uint64_t own) {
+    return fold_line<Form>(exchange, operation, at, index, own);
+  });
+}
+
+__device__ inline void exchange_blocks(const Launch& launch) {
+  exchange_lines<std::uint8_t>(
+      launch, [](const Exchange& exchange, std::uint64_t at, std::uint32_t index,
+                 std::uint64_t own) { return keep_line(exchange, at, index, own); });
 }
 
 // Not for premulsum, and not for averages that may have to be summed again (kRescues).

@@ -31,12 +31,16 @@ struct Meeting {
   }
 };
 
+// The i-th rank after this one, so that not everybody writes to the same one first.
+__device__ inline std::uint32_t later_rank(const Rank& rank, std::uint32_t i) {
+  const std::uint32_t later = rank.rank + i;
+  return later < rank.world ? later : later - rank.world;
+}
+
 __device__ inline void send_line(const Meeting& meeting, std::uint32_t index, const uint4& line) {
   const Rank& rank = meeting.rank;
   for (std::uint32_t i = 1; i < rank.world; ++i) {
-    std::uint32_t peer = rank.rank + i;  // not everybody to the same one first
-    if (peer >= rank.world) peer -= rank.world;
-    store_line(meeting.line_to(peer, index), line);
+    store_line(meeting.line_to(later_rank(rank, i), index), line);
   }
 }
 

@@ -25,11 +25,11 @@ namespace gyre::device {
 inline constexpr std::uint32_t kMostPeers = 64;  // at one step's lanes, to either side
 
 // The kernels of a back-end: the interpreter for each element type, by its number, and one that
-// moves bytes; then the exchange of small messages, by type again; and the one that waits for the
-// host (errand.cuh).
+// moves bytes; then the exchange of small messages, by type and of bytes again; and the one that
+// waits for the host (errand.cuh).
 inline constexpr std::uint32_t kCopyKernel = kDataTypes;
 inline constexpr std::uint32_t kExchangeKernels = kCopyKernel + 1;
-inline constexpr std::uint32_t kErrandKernel = kExchangeKernels + kDataTypes;
+inline constexpr std::uint32_t kErrandKernel = kExchangeKernels + kCopyKernel + 1;
 inline constexpr std::uint32_t kKernels = kErrandKernel + 1;
 
 // Both lanes of one channel between this rank and one peer.
@@ -50,8 +50,8 @@ struct Tokens {
   std::uint64_t taken[kMaxStrands] = {};
 };
 
-// Meetings (meeting.cuh), as in the short form of the one-shot all-reduce: everybody writes to
-// everybody, in lines that carry their own flags.
+// Meetings (meeting.cuh), as in the exchange of small messages: everybody writes to everybody, in
+// lines that carry their own flags.
 struct ExchangeView {
   std::byte* inbox = nullptr;       // this rank's (Inboxes)
   std::uint64_t* counts = nullptr;  // [channel]: meetings done; this rank's own
@@ -162,6 +162,7 @@ struct Work {
   bool reducing = false;
   bool by_reference = false;  // the schedule allows references to the buffers
   bool striped = false;       // channels share every tile, stripe by stripe, instead of the tiles
+  bool sends_blocks = false;  // an exchange: each rank gets a block of its own of the input
 
   // Ranks first ask each other whether all reach the buffers of all (mapped.cuh). If so they work
   // by reference and striped, and on tiles of this cut.

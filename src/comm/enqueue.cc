@@ -130,6 +130,7 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
   work.tiles = planned.plan.tiles;
   work.by_reference = planned.plan.by_reference;
   work.striped = planned.striped;
+  work.sends_blocks = call.kind == CallKind::reduce_scatter || call.kind == CallKind::all_to_all;
   if (planned.asks) offer_buffers(call, work);
   GYRE_TRY(move_tables(call, work));
   const std::uint64_t scratch = planned.program->scratch_chunks * planned.plan.input.slice *

@@ -1,6 +1,7 @@
 #include "plan/device_choice.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/device/work.hpp"
 
@@ -20,15 +21,31 @@ constexpr std::uint64_t kLongest = std::uint64_t{1} << 40;
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
-// Whether the short form can: it folds once, and has no place for what it would fold again.
+// Whether an exchange can: it folds once, and has no place for what it would fold again.
 bool has_short_form(const Call& call, const PlanFacts& facts) {
-  if (!facts.short_form || facts.world < 2 || call.op == ReduceOp::premulsum) return false;
+  if (!facts.short_form || facts.world < 2) return false;
+  if (!reduces(call.kind)) return true;
+  if (call.op == ReduceOp::premulsum) return false;
   const bool sums_again = call.type == DataType::bfloat16 || call.type == DataType::float64;
   return call.op != ReduceOp::avg || !sums_again;
 }
 
 std::uint64_t sent_to_all(const Call& call, const PlanFacts& facts) {
   return call.count * size_of(call.type) * static_cast<std::uint64_t>(facts.world - 1);
+}
+
+// The algorithm of which an exchange is the short form, where the kind has one.
+std::optional<Algorithm> long_form(CallKind kind) {
+  switch (kind) {
+    case CallKind::all_reduce:
+      return Algorithm::one_shot;
+    case CallKind::all_gather:
+    case CallKind::reduce_scatter:
+    case CallKind::all_to_all:
+      return Algorithm::direct;
+    default:
+      return std::nullopt;
+  }
 }
 
 Algorithm usual_algorithm(const Call& call, const PlanFacts& facts) {
@@ -130,9 +147,11 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
   const std::uint64_t bytes = chunk_bytes(call, program);
   DevicePlan result;
   const std::uint64_t lines = divide_up(call.count * size_of(call.type), device::kLinePayload);
-  result.exchange = call.kind == CallKind::all_reduce && algorithm == Algorithm::one_shot && !cut &&
-                    has_short_form(call, facts) &&
-                    lines <= std::uint64_t{channels} * device::kExchangeLines;
+  // An all-reduce that is too long for it is no one-shot, unless the user says so.
+  const bool is_short =
+      call.kind == CallKind::all_reduce || sent_to_all(call, facts) <= kExchangeBytes;
+  result.exchange = long_form(call.kind) == algorithm && !cut && has_short_form(call, facts) &&
+                    is_short && lines <= std::uint64_t{channels} * device::kExchangeLines;
   if (result.exchange) {
     result.plan = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
     result.channels = static_cast<std::uint32_t>(

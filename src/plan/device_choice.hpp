@@ -26,7 +26,8 @@ struct DevicePlan {
   // Every channel works on every tile, on a stripe of each of its chunks, so that at any time all
   // blocks of a rank are close together in memory; else each works on tiles of its own.
   bool striped = false;
-  bool exchange = false;  // the short form of one_shot runs it, not the interpreter
+  bool exchange =
+      false;  // the short form runs it (kernels/device/exchange.cuh), not the interpreter
   std::uint32_t threads = device::kThreads;  // of a block
   // Ranks ask each other, when the call runs, whether they reach each other's buffers; if so they
   // run it striped, on tiles of this cut.
