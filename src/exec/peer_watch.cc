@@ -5,6 +5,13 @@
 #include <utility>
 
 namespace gyre {
+namespace {
+
+// A rank that finds a fault says so and aborts: its lanes may end before what it said has come
+// through rank 0.
+constexpr milliseconds kWordPatience{50};
+
+}  // namespace
 
 PeerWatch::PeerWatch(std::vector<std::string> names, BellRope bell)
     : names_(std::move(names)),
@@ -13,11 +20,15 @@ PeerWatch::PeerWatch(std::vector<std::string> names, BellRope bell)
       how_(names_.size()) {}
 
 void PeerWatch::mark(int peer, std::uint8_t bit, std::string how) {
-  if (peer < 0 || static_cast<std::size_t>(peer) >= names_.size()) return;
+  if (!is_peer(peer)) return;
   const auto index = static_cast<std::size_t>(peer);
   {
     const std::lock_guard lock(mutex_);
     if (how_[index].empty()) how_[index] = std::move(how);
+    if ((bit & kLost) != 0 && first_lost_ < 0) {
+      first_lost_ = peer;
+      lost_at_ = Clock::now();
+    }
     if (bit == kGone && first_gone_ < 0) {
       first_gone_ = peer;
       gone_at_ = Clock::now();
@@ -28,7 +39,7 @@ void PeerWatch::mark(int peer, std::uint8_t bit, std::string how) {
   bell_.ring();
 }
 
-void PeerWatch::lost(int peer, std::string how) { mark(peer, kLanesEnded, std::move(how)); }
+void PeerWatch::lost(int peer, std::string how) { mark(peer, kLanesEnded | kLost, std::move(how)); }
 
 void PeerWatch::ended(int peer) { mark(peer, kLanesEnded, "has destroyed the communicator"); }
 
@@ -42,6 +53,13 @@ std::uint64_t PeerWatch::all_left() const {
     if (has(static_cast<int>(peer), kLeft)) ranks |= std::uint64_t{1} << peer;
   }
   return ranks;
+}
+
+std::optional<int> PeerWatch::to_blame(int peer) const {
+  if (!has(peer, kLost)) return peer;
+  const std::lock_guard lock(mutex_);
+  if (Clock::now() - lost_at_ < kWordPatience) return std::nullopt;
+  return first_lost_;
 }
 
 std::optional<int> PeerWatch::gone_for(milliseconds age) const {

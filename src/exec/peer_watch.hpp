@@ -35,6 +35,10 @@ class PeerWatch final : public PeerEvents {
 
   bool changed() const { return changed_.load(std::memory_order_relaxed); }
   bool lanes_ended(int peer) const { return has(peer, kLanesEnded); }
+  // Who is at fault where the lanes of `peer` have ended: that peer if it destroyed its
+  // communicator, else the first one that was lost, since others may have gone because of it.
+  // Nobody for a moment, in which a word of who it was may come.
+  std::optional<int> to_blame(int peer) const;
   // The peers below 64 that have destroyed their communicators, a bit each.
   std::uint64_t all_left() const;
   // The first peer whose process is gone without a word, once that is `age` old.
@@ -44,9 +48,12 @@ class PeerWatch final : public PeerEvents {
   Error loss_of(int peer, std::string_view doing) const;
 
  private:
-  enum : std::uint8_t { kLanesEnded = 1, kGone = 2, kLeft = 4 };
+  enum : std::uint8_t { kLanesEnded = 1, kGone = 2, kLeft = 4, kLost = 8 };
   bool has(int peer, std::uint8_t bit) const {
     return (states_[static_cast<std::size_t>(peer)].load(std::memory_order_acquire) & bit) != 0;
+  }
+  bool is_peer(int peer) const {
+    return peer >= 0 && static_cast<std::size_t>(peer) < names_.size();
   }
   void mark(int peer, std::uint8_t bit, std::string how);
 
@@ -56,6 +63,8 @@ class PeerWatch final : public PeerEvents {
   std::atomic<bool> changed_{false};
   mutable std::mutex mutex_;
   std::vector<std::string> how_;
+  int first_lost_ = -1;
+  Clock::time_point lost_at_{};
   int first_gone_ = -1;
   Clock::time_point gone_at_{};
 };

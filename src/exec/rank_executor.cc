@@ -161,6 +161,17 @@ std::optional<int> RankExecutor::blocked_for_ever(const Launch& launch) const {
   return std::nullopt;
 }
 
+// A peer whose lanes have ended before it took all that this rank sent.
+std::optional<int> RankExecutor::lost_receiver() const {
+  for (std::size_t index = 0; index < config_.links.size(); ++index) {
+    Link* link = config_.links[index];
+    const int peer = static_cast<int>(index);
+    if (link == nullptr || !config_.peers->lanes_ended(peer)) continue;
+    if (!link->send.taken(link->referred_until) || !link->flushed()) return peer;
+  }
+  return std::nullopt;
+}
+
 // A peer that must send before any unfinished chain of the launch can go on.
 std::optional<AwaitedPeer> RankExecutor::awaited_by(const Launch& launch) const {
   if (launch.exchange) return std::nullopt;
@@ -191,15 +202,10 @@ Result<void> RankExecutor::check_faults(const Launch& launch, const Wait& wait,
                                         std::string_view doing) {
   if (config_.abort->raised()) return config_.abort->reason();
   if (config_.peers->changed()) {
-    if (const auto peer = blocked_for_ever(launch)) {
+    auto needed = blocked_for_ever(launch);
+    if (!needed) needed = lost_receiver();
+    if (const auto peer = needed ? config_.peers->to_blame(*needed) : std::nullopt) {
       return fault(config_.peers->loss_of(*peer, doing));
-    }
-    for (std::size_t peer = 0; peer < config_.links.size(); ++peer) {
-      Link* link = config_.links[peer];
-      if (link != nullptr && config_.peers->lanes_ended(static_cast<int>(peer)) &&
-          (!link->send.taken(link->referred_until) || !link->flushed())) {
-        return fault(config_.peers->loss_of(static_cast<int>(peer), doing));
-      }
     }
     if (const auto peer = config_.peers->gone_for(kIndirectLossPatience)) {
       return fault(config_.peers->loss_of(*peer, doing));

@@ -86,6 +86,7 @@ class RankExecutor {
 
   Result<bool> sweep_runs(Launch& launch, bool& done);
   std::optional<int> blocked_for_ever(const Launch& launch) const;
+  std::optional<int> lost_receiver() const;
   std::optional<AwaitedPeer> awaited_by(const Launch& launch) const;
   bool references_taken();
   void await_peers_at_work() const;
@@ -113,6 +114,7 @@ struct Drive {
   RankExecutor* executor = nullptr;
   std::span<Launch> launches;
   std::string_view doing;
+  bool counts = true;  // among the calls that ranks tell each other of
   std::size_t at = 0;
   Result<void> result;
 };
