@@ -112,7 +112,8 @@ std::vector<Entry> path_entries() {
       {"GYRE_ZERO_COPY", Bytes{&S::zero_copy_bytes, 0, std::int64_t{1} << 40, 1},
        "The smallest slice that is sent by reference instead of through a slot"},
       {"GYRE_MAP_BYTES", Bytes{&S::map_bytes, 0, std::int64_t{1} << 62, 1},
-       "The smallest call for which ranks on devices map each other's buffers across processes",
+       "The smallest call (its count, as bytes) for which ranks on devices map each other's "
+       "buffers across processes",
        true},
       {"GYRE_CMA", Choice{&S::cma, {"auto", "0", "1"}},
        "Read peers' memory with process_vm_readv: auto where that pays, 1 wherever it can"},

@@ -244,8 +244,7 @@ Result<void> DeviceLanes::probed() const {
     if (numbers[peer] == probe_of(static_cast<int>(peer), rank_)) continue;
     return Error{Status::system,
                  fmt::format("what rank {} wrote to the device memory of rank {} did not arrive: "
-                             "their devices do not reach each other; GYRE_DEVICE=host runs "
-                             "the ranks on the host",
+                             "their devices do not reach each other",
                              peer, rank_)};
   }
   return {};

@@ -4,7 +4,8 @@
 // wait for every kernel of the device, and every launch of the process waits for them meanwhile
 // (CUDA 13 on an H200: cudaFree, cudaFreeHost and cudaIpcCloseMemHandle do, opening and allocating
 // do not). A kernel of ours may wait for a peer that such a launch would start. So these calls are
-// made only while none of ours runs, by a thread that nobody waits for: the user's kernels may.
+// made only while none of ours runs, by a thread of their own. They wait for the user's kernels all
+// the same, and whoever enqueues meanwhile waits for them.
 //
 // Where calls follow each other without a gap, one is made: once a second, enqueueing waits for at
 // most 50 ms.

@@ -249,7 +249,10 @@ void DeviceMappings::close_old() {
       if (mapped.peer != rank || theirs_->find(mapped.mapping.allocation) != nullptr) return false;
       // With its shift, for a kernel that has just found it there.
       const device::Mapping none{0, mapped.mapping.shift};
-      if (!lanes_.write_mapping(rank, mapped.place, none)) return all = false;
+      if (!lanes_.write_mapping(rank, mapped.place, none)) {
+        all = false;
+        return false;
+      }
       close_later(lanes_.backend(), lanes_.ordinal(), mapped.pointer);
       Leftovers::of_process().add([own = lanes_.rank(), rank] {
         log_info(Subsystem::p2p, "rank {}: gave back memory that rank {} has freed", own, rank);
