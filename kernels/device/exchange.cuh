@@ -1,10 +1,15 @@
-// Small messages in a straight line: every rank writes to every other one, in lines of 16 bytes of
-// which 8 are flags (the LL protocol of NCCL), and folds what arrives in rank order, or keeps it
-// block by block. There are no credits and no fences: a line says itself that it is there.
+// Small messages in a straight line: ranks write to each other in lines of 16 bytes of which 8 are
+// flags (the LL protocol of NCCL), and fold what arrives in rank order, or keep it block by block.
+// There are no credits and no fences: a line says itself that it is there.
 //
-//                              folds            keeps
-//   the same to everybody      all-reduce       all-gather
-//   a block to each            reduce-scatter   all-to-all
+//                                  folds            keeps
+//   all send the same to all       all-reduce       all-gather
+//   all send a block to each       reduce-scatter   all-to-all
+//   all send to the root           reduce           gather
+//   the root sends the same                         broadcast
+//   the root sends a block to each                  scatter
+//
+// Whoever sends nothing says that it is in the call.
 //
 // Two buffers in turn suffice. A rank writes for exchange k + 2 over what it wrote for k only after
 // it has seen all of k + 1, which each peer sent after it was done with k.
@@ -36,12 +41,23 @@ struct Exchange : Meeting {
     const std::uint64_t at = (std::uint64_t{round} * channels + channel) * blockDim.x + threadIdx.x;
     return at < lines ? at : lines;
   }
+  __device__ bool sends() const {
+    return work.only_sender == kEveryRank || work.only_sender == rank.rank;
+  }
+  __device__ bool receives() const {
+    return work.only_receiver == kEveryRank || work.only_receiver == rank.rank;
+  }
+  // Whether this rank hears from another one.
+  __device__ bool awaits(std::uint32_t sender) const {
+    return sender < rank.world && sender != rank.rank &&
+           (work.only_sender == kEveryRank || work.only_sender == sender);
+  }
   // What `receiver` gets, and where what `sender` sent is kept.
   __device__ const std::byte* sent_to(std::uint32_t receiver) const {
     return work.input + (work.sends_blocks ? receiver * bytes : 0);
   }
   __device__ std::byte* kept_from(std::uint32_t sender) const {
-    return work.output + sender * bytes;
+    return work.output + (work.only_sender == kEveryRank ? sender * bytes : 0);
   }
 };
 
@@ -79,7 +95,13 @@ __device__ __forceinline__ void store_payload(const Exchange& exchange, std::byt
 template <class Code>
 __device__ __forceinline__ void send_payloads(const Exchange& exchange, std::uint64_t at,
                                               std::uint32_t index, std::uint64_t own) {
-  if (!exchange.work.sends_blocks) return send_line(exchange, index, line_of(own, exchange.flag));
+  const Work& work = exchange.work;
+  const uint4 line = line_of(own, exchange.flag);
+  if (work.only_receiver != kEveryRank) {
+    if (!exchange.receives()) store_line(exchange.line_to(work.only_receiver, index), line);
+    return;
+  }
+  if (!work.sends_blocks) return send_line(exchange, index, line);
   const Rank& rank = exchange.rank;
   for (std::uint32_t i = 1; i < rank.world; ++i) {
     const std::uint32_t peer = later_rank(rank, i);
@@ -99,16 +121,12 @@ __device__ inline bool receive_lines(const Exchange& exchange, std::uint32_t fir
 #pragma unroll
     for (std::uint32_t i = 0; i < kLinesTogether; ++i) {
       const std::uint32_t sender = first + i;
-      if (sender < rank.world && sender != rank.rank) {
-        lines[i] = load_line(exchange.line_from(sender, index));
-      }
+      if (exchange.awaits(sender)) lines[i] = load_line(exchange.line_from(sender, index));
     }
 #pragma unroll
     for (std::uint32_t i = 0; i < kLinesTogether; ++i) {
       const std::uint32_t sender = first + i;
-      const bool there =
-          sender >= rank.world || sender == rank.rank || has_flag(lines[i], exchange.flag);
-      if (!there) missing = i;
+      if (exchange.awaits(sender) && !has_flag(lines[i], exchange.flag)) missing = i;
     }
     if (missing == kLinesTogether) return true;
     const auto hopeless = [] { return false; };  // agree() looks after that
@@ -164,10 +182,10 @@ __device__ __forceinline__ bool keep_line(const Exchange& exchange, std::uint64_
 #pragma unroll
     for (std::uint32_t i = 0; i < kLinesTogether; ++i) {
       const std::uint32_t sender = first + i;
-      if (sender >= exchange.rank.world) break;
-      const std::uint64_t theirs = data_of(lines[i]);
-      const std::uint64_t payload = sender == exchange.rank.rank ? own : theirs;
-      store_payload<std::uint8_t>(exchange, exchange.kept_from(sender), at, payload);
+      const bool is_own = sender == exchange.rank.rank && exchange.sends();
+      if (!is_own && !exchange.awaits(sender)) continue;
+      store_payload<std::uint8_t>(exchange, exchange.kept_from(sender), at,
+                                  is_own ? own : data_of(lines[i]));
     }
   }
   return true;
@@ -191,7 +209,7 @@ __device__ __forceinline__ void exchange_lines(const Launch& launch, Finish fini
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
-    if (at < exchange.lines) {
+    if (exchange.sends() && at < exchange.lines) {
       payloads[round] = load_payload<Code>(exchange, exchange.sent_to(rank.rank), at);
     }
   }
@@ -199,7 +217,7 @@ __device__ __forceinline__ void exchange_lines(const Launch& launch, Finish fini
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
-    if (at == exchange.lines) break;
+    if (!exchange.sends() || at == exchange.lines) break;
     send_payloads<Code>(exchange, at, 1 + round * blockDim.x + threadIdx.x, payloads[round]);
   }
   if (!agree(exchange)) return;
@@ -207,7 +225,7 @@ __device__ __forceinline__ void exchange_lines(const Launch& launch, Finish fini
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
     const std::uint32_t index = 1 + round * blockDim.x + threadIdx.x;
-    if (at == exchange.lines) break;
+    if (!exchange.receives() || at == exchange.lines) break;
     if (!finish(exchange, at, index, payloads[round])) return;
   }
   __syncthreads();

@@ -143,6 +143,8 @@ struct Rank {
   MappingView mappings;
 };
 
+inline constexpr std::uint32_t kEveryRank = ~0U;
+
 // One strand of one program on one call's buffers.
 struct Work {
   const Program* program = nullptr;  // null: Launch::program
@@ -162,7 +164,12 @@ struct Work {
   bool reducing = false;
   bool by_reference = false;  // the schedule allows references to the buffers
   bool striped = false;       // channels share every tile, stripe by stripe, instead of the tiles
-  bool sends_blocks = false;  // an exchange: each rank gets a block of its own of the input
+
+  // Of an exchange: each receiver gets a block of its own of the input; who alone sends, or
+  // receives.
+  bool sends_blocks = false;
+  std::uint32_t only_sender = kEveryRank;
+  std::uint32_t only_receiver = kEveryRank;
 
   // Ranks first ask each other whether all reach the buffers of all (mapped.cuh). If so they work
   // by reference and striped, and on tiles of this cut.
@@ -173,11 +180,12 @@ struct Work {
   std::uint64_t output_allocation = kNoAllocation;
 };
 
-// Host memory where kernels leave errands, and a thread their ends. `done` is the thread's.
+// Host memory where kernels leave errands, and a thread of the host their ends.
 struct alignas(64) Desk {
-  std::uint64_t errand = 0;  // what is to be done
-  std::uint64_t posted = 0;  // how many were left, ever; with release, after `errand`
-  alignas(64) std::uint64_t done = 0;
+  std::uint64_t errand = 0;            // what is to be done
+  std::uint64_t posted = 0;            // how many were left, ever; with release, after `errand`
+  alignas(64) std::uint64_t done = 0;  // what is below the thread's to write
+  std::uint32_t closed = 0;            // nothing that is posted will be done
 };
 struct Errand {
   Desk* desk = nullptr;

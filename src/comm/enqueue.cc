@@ -39,6 +39,15 @@ device::Work device_work(const Call& call, std::uint64_t number, int world) {
   return work;
 }
 
+void describe_exchange(const Call& call, device::Work& work) {
+  const auto root = static_cast<std::uint32_t>(call.root);
+  const CallKind kind = call.kind;
+  work.sends_blocks =
+      kind == CallKind::reduce_scatter || kind == CallKind::all_to_all || kind == CallKind::scatter;
+  if (kind == CallKind::broadcast || kind == CallKind::scatter) work.only_sender = root;
+  if (kind == CallKind::reduce || kind == CallKind::gather) work.only_receiver = root;
+}
+
 // Chains end to end, their heads first, as Launch wants them.
 std::vector<device::Work> linked(const std::vector<Chain>& chains) {
   std::vector<device::Work> works;
@@ -130,7 +139,7 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
   work.tiles = planned.plan.tiles;
   work.by_reference = planned.plan.by_reference;
   work.striped = planned.striped;
-  work.sends_blocks = call.kind == CallKind::reduce_scatter || call.kind == CallKind::all_to_all;
+  if (planned.exchange) describe_exchange(call, work);
   if (planned.asks) offer_buffers(call, work);
   GYRE_TRY(move_tables(call, work));
   const std::uint64_t scratch = planned.program->scratch_chunks * planned.plan.input.slice *
@@ -251,12 +260,13 @@ Result<void> Communicator::enqueue_all_to_all_v(const Call& call, gyreStream_t s
   return enqueue_messages(messages, CallTag::of(call), collectives_, stream);
 }
 
-// What is sent in place is copied aside first.
+// What is sent in place is copied aside first, but for an exchange, which reads before it writes.
 Result<void> Communicator::enqueue_all_to_all(const Call& call, gyreStream_t stream) {
   Call one = call;
   std::byte* aside = nullptr;
   const std::uint64_t bytes = sent_elements(call, world_) * size_of(call.type);
-  if (call.input == call.output && call.input != nullptr && bytes != 0) {
+  const bool reads_first = call.kind == CallKind::all_to_all && device_planned(call).exchange;
+  if (call.input == call.output && call.input != nullptr && bytes != 0 && !reads_first) {
     GYRE_TRY_ASSIGN(aside, device_->temporary(bytes, stream));
     one.input = aside;
   }

@@ -42,7 +42,12 @@ std::optional<Algorithm> long_form(CallKind kind) {
     case CallKind::all_gather:
     case CallKind::reduce_scatter:
     case CallKind::all_to_all:
+    case CallKind::broadcast:
+    case CallKind::reduce:
       return Algorithm::direct;
+    case CallKind::gather:
+    case CallKind::scatter:
+      return Algorithm::pairwise;
     default:
       return std::nullopt;
   }
