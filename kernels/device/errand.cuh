@@ -16,10 +16,11 @@ __device__ inline void run_errand(const Launch& launch) {
   const std::uint64_t number = load_relaxed_system(&desk.posted) + 1;
   store_relaxed_system(&desk.errand, launch.errand.id);
   store_release_system(&desk.posted, number);
-  // The thread has the deadline, and aborts with a reason.
-  Patience patience(launch.rank);
-  while (load_acquire_system(&desk.done) != number) {
-    if (!patience.lasts_for_own()) return;
+  // The thread has the deadline, and answers also after an abort: what it works on is used by the
+  // stream until then.
+  for (std::uint32_t spins = 1; load_acquire_system(&desk.done) != number; ++spins) {
+    look_in_vain();
+    if (spins % kSpinsPerLook == 0 && load_relaxed_system(&desk.closed) != 0) return;
   }
 }
 

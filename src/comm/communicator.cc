@@ -142,7 +142,7 @@ Result<void> Communicator::check(const Call& call) const {
   return {};
 }
 
-Result<Drive> Communicator::begin(std::span<const Call> calls) {
+Result<Drive> Communicator::begin(std::span<const Call> calls, bool counts) {
   running_.enter();
   const auto refuse = [this](Error error) {
     running_.leave();
@@ -154,11 +154,12 @@ Result<Drive> Communicator::begin(std::span<const Call> calls) {
   if (abort_.raised()) return refuse(abort_.reason());
   auto used = contained("preparing the call", [&] { return compose(calls); });
   if (!used) return refuse(std::move(used).error());
-  count_up(executor_->entered);
+  if (counts) count_up(executor_->entered);
   Drive drive;
   drive.executor = executor_.get();
   drive.launches = std::span(launches_).first(*used);
   drive.doing = name_of(calls.front().kind);
+  drive.counts = counts;
   return drive;
 }
 
@@ -183,7 +184,7 @@ void Communicator::end(const Drive& drive) {
       return {};
     });
   }
-  count_up(drive.executor->finished);
+  if (drive.counts) count_up(drive.executor->finished);
   between_calls();
   running_.leave();
 }

@@ -139,7 +139,8 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   // caller holds the turn (Turns::wait), and ends it afterwards.
   Result<void> run(std::span<const Call> calls);
   // The same in two halves, so that one thread can drive several ranks: begin(), drive(), end().
-  Result<Drive> begin(std::span<const Call> calls);
+  // `counts`: not as a part of what was begun before.
+  Result<Drive> begin(std::span<const Call> calls, bool counts = true);
   static void drive(std::span<Drive> drives);
   void end(const Drive& drive);
 
@@ -206,6 +207,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   bool kernels_may_reach_all() const;
   Result<void> open_device();
   Result<bool> connect_device(Deadline deadline);
+  Result<bool> all_say(bool yes, std::string_view what, Deadline deadline);
   void watch_device();
   void close_device();
   void look_at_device();
@@ -229,10 +231,10 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   // enqueue_errands.cc
   Result<void> open_errands();
   Result<void> enqueue_errands(std::span<const Call> calls, gyreStream_t stream);
-  Result<void> enqueue_errand(std::span<const Call> calls, gyreStream_t stream);
-  Result<void> launch_errand(std::vector<Call> calls, bool captured, gyreStream_t stream);
-  Result<void> copy_extents(std::byte* to, const std::byte* from, std::span<const Extent> extents,
-                            DataType type, gyreStream_t stream);
+  Result<void> enqueue_errand(std::span<const Call> calls, bool is_first, gyreStream_t stream);
+  void run_errand(const Errand& errand);
+  Result<void> launch_errand(Errand errand, gyreStream_t stream);
+  Result<void> copy_on_stream(std::span<const HostCopy> copies, gyreStream_t stream);
 
   // compose.cc: calls to launches
   Result<std::size_t> compose(std::span<const Call> calls);

@@ -102,18 +102,31 @@ Result<std::uint32_t> Communicator::agree_on_channels(Deadline deadline) {
   return std::clamp(channels, std::uint32_t{kMaxStrands}, std::max(most, 2U));
 }
 
+Result<bool> Communicator::all_say(bool yes, std::string_view what, Deadline deadline) {
+  GYRE_TRY_ASSIGN(const auto all,
+                  control_->all_gather(bytes_of(yes ? 1 : 0), what, deadline, &abort_));
+  return std::all_of(all.begin(), all.end(), [](const auto& one) { return one == bytes_of(1); });
+}
+
 // Lanes in device memory to all peers; false where a rank has none to one of its peers, so that
 // nobody uses any.
 Result<bool> Communicator::connect_device(Deadline deadline) {
-  if (world_ > static_cast<int>(device::kMostPeers)) return false;
+  const bool tries = world_ <= static_cast<int>(device::kMostPeers) && !settings_.p2p_disable;
+  if (!tries) {
+    log_info(Subsystem::init, "rank {}: kernels look for no paths to the peers: {}", rank_,
+             settings_.p2p_disable ? "NCCL_P2P_DISABLE is set" : "there are too many ranks");
+  }
+  GYRE_TRY_ASSIGN(const bool all_try, all_say(tries, "paths of devices", deadline));
+  if (!all_try) return false;
   GYRE_TRY_ASSIGN(const std::uint32_t channels, agree_on_channels(deadline));
   GYRE_TRY(device_->open(rank_, world_, channels));
   DeviceLanes& lanes = device_->lanes();
-  GYRE_TRY_ASSIGN(const auto mine, lanes.offer());
-  GYRE_TRY_ASSIGN(const auto offers,
-                  control_->all_gather(mine, "offers of device memory", deadline, &abort_));
-  Result<void> reached = settings_.p2p_disable ? Error{Status::system, "NCCL_P2P_DISABLE is set"}
-                                               : lanes.connect(offers);
+  // Who has no name for its memory, say, offers nothing that a peer could connect to.
+  const Result<Blob> mine = lanes.offer();
+  GYRE_TRY_ASSIGN(
+      const auto offers,
+      control_->all_gather(mine ? *mine : Blob(), "offers of device memory", deadline, &abort_));
+  Result<void> reached = mine ? lanes.connect(offers) : Result<void>(mine.error());
   if (reached) reached = lanes.probe();
   GYRE_TRY(control_->all_gather(bytes_of(1), "probes of device memory", deadline, &abort_));
   if (reached) reached = lanes.probed();
@@ -121,10 +134,7 @@ Result<bool> Communicator::connect_device(Deadline deadline) {
     log_info(Subsystem::init, "rank {}: kernels do not reach all peers: {}", rank_,
              reached.error().text);
   }
-  GYRE_TRY_ASSIGN(const auto verdicts, control_->all_gather(bytes_of(reached ? 1 : 0),
-                                                            "paths of devices", deadline, &abort_));
-  return std::all_of(verdicts.begin(), verdicts.end(),
-                     [](const auto& verdict) { return verdict == bytes_of(1); });
+  return all_say(static_cast<bool>(reached), "verdicts of devices", deadline);
 }
 
 Result<void> Communicator::open_device() {
@@ -210,7 +220,7 @@ void Communicator::close_device() {
     device_watch_.join();
   }
   device_->abort();
-  errands_.reset();
+  errands_.reset();  // its kernels leave
   if (device_->wait_idle(Deadline::after(kLastKernels))) return;
   log_warn(
       "rank {}: a kernel did not leave within {} ms of the abort; its memory is kept until it does",

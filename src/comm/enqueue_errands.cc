@@ -1,6 +1,6 @@
 // From calls to errands, for ranks on a device whose kernels do not reach their peers.
 #include <algorithm>
-#include <optional>
+#include <cstring>
 #include <utility>
 
 #include "base/contain.hpp"
@@ -15,58 +15,63 @@ namespace {
 
 constexpr std::uint64_t kRoomAlignment = 256;
 
-// Where the copies of a call's input, output and factor lie in an errand's room, in bytes. What is
-// on the host needs none.
+// Where the copies of a call's input, output and factor lie in an errand's room, in bytes.
 struct Copies {
   Footprint print;
-  std::optional<std::uint64_t> input, output, scalar;
+  std::uint64_t input = 0;
+  std::uint64_t output = 0;
+  std::uint64_t scalar = 0;
 };
 
 // Their places from `at` on; moves it behind them.
-Copies copies_of(const Call& call, int rank, int world, const DeviceRank& device,
-                 std::uint64_t& at) {
+Copies copies_of(const Call& call, int rank, int world, std::uint64_t& at) {
   const std::uint64_t element = size_of(call.type);
   const auto take = [&](std::uint64_t bytes) {
     return std::exchange(at, at + round_up(bytes, kRoomAlignment));
-  };
-  const auto is_copied = [&](const void* buffer, std::uint64_t bytes) {
-    return buffer != nullptr && bytes != 0 && !device.is_on_host(buffer);
   };
   Copies copies;
   copies.print = footprint_of(call, rank, world);
   const std::uint64_t input = Footprint::end(copies.print.input) * element;
   const std::uint64_t output = Footprint::end(copies.print.output) * element;
-  const bool reads = is_copied(call.input, input);
-  if (reads) copies.input = take(copies.print.in_place ? std::max(input, output) : input);
-  if (is_copied(call.output, output)) {
-    copies.output = reads && copies.print.in_place ? copies.input : take(output);
-  }
-  if (is_copied(call.scalar, element)) copies.scalar = take(element);
+  copies.input = take(copies.print.in_place ? std::max(input, output) : input);
+  copies.output = copies.print.in_place ? copies.input : take(output);
+  if (call.scalar != nullptr) copies.scalar = take(element);
   return copies;
 }
 
 // The call as the host runs it.
 Call in_room(const Call& call, const Copies& copies, std::byte* room) {
   Call one = call;
-  if (copies.input) one.input = room + *copies.input;
-  if (copies.output) one.output = room + *copies.output;
-  if (copies.scalar) one.scalar = room + *copies.scalar;
+  one.input = room + copies.input;
+  one.output = room + copies.output;
+  if (call.scalar != nullptr) one.scalar = room + copies.scalar;
   return one;
+}
+
+std::vector<HostCopy> copies_between(std::byte* to, const std::byte* from,
+                                     std::span<const Extent> extents, DataType type) {
+  const std::uint64_t element = size_of(type);
+  std::vector<HostCopy> copies;
+  for (const Extent& extent : extents) {
+    const std::uint64_t at = extent.offset * element;
+    copies.push_back({to + at, from + at, extent.count * element});
+  }
+  return copies;
+}
+
+void append(std::vector<HostCopy>& all, const std::vector<HostCopy>& more) {
+  all.insert(all.end(), more.begin(), more.end());
 }
 
 }  // namespace
 
 Result<void> Communicator::open_errands() {
   GYRE_TRY(device_->open_apart());
-  const auto run_errand = [this](std::span<const Call> calls) {
-    const Result<void> done = contained("running an errand", [&]() -> Result<void> {
-      if (!calls.empty()) return run(calls);
-      return Error{Status::internal, "a kernel left an errand that nobody knows"};
-    });
-    if (!done) broke(done.error());
+  // One that cannot be stopped keeps the communicator that it uses.
+  const auto run = [weak = weak_from_this()](const Errand& errand) {
+    if (const auto self = weak.lock()) self->run_errand(errand);
   };
-  GYRE_TRY_ASSIGN(errands_, Errands::create(device_->backend(), device_->ordinal(), run_errand));
-  abort_.on_raise([this] { device_->abort(); });
+  GYRE_TRY_ASSIGN(errands_, Errands::create(device_->backend(), device_->ordinal(), run));
   log_info(Subsystem::init,
            "rank {} of {}: {} device {}; its kernels do not reach all peers, so that its calls run "
            "on the host, on copies of their buffers",
@@ -74,67 +79,81 @@ Result<void> Communicator::open_errands() {
   return {};
 }
 
+void Communicator::run_errand(const Errand& errand) {
+  const Result<void> done = contained("running an errand", [&]() -> Result<void> {
+    for (const HostCopy& one : errand.before) std::memcpy(one.to, one.from, one.bytes);
+    GYRE_TRY_ASSIGN(Drive one, begin(errand.calls, errand.is_first));
+    drive(std::span(&one, 1));
+    end(one);
+    GYRE_TRY(std::move(one.result));
+    for (const HostCopy& other : errand.after) std::memcpy(other.to, other.from, other.bytes);
+    return {};
+  });
+  if (!done) broke(done.error());
+}
+
 // Collectives one by one, since one may read what the one before wrote; all messages together.
 Result<void> Communicator::enqueue_errands(std::span<const Call> calls, gyreStream_t stream) {
   std::vector<Call> messages;
+  bool is_first = true;
   for (const Call& call : calls) {
     if (is_message(call)) {
       messages.push_back(call);
     } else {
-      GYRE_TRY(enqueue_errand({&call, 1}, stream));
+      GYRE_TRY(enqueue_errand({&call, 1}, std::exchange(is_first, false), stream));
     }
   }
   if (messages.empty()) return {};
   GYRE_TRY(enqueue_self_copies(messages, stream));
   std::erase_if(messages, [&](const Call& message) { return message.root == rank_; });
-  return messages.empty() ? Result<void>() : enqueue_errand(messages, stream);
+  return messages.empty() ? Result<void>() : enqueue_errand(messages, is_first, stream);
 }
 
-// The buffers' contents to the room, the kernel that waits for the errand's end, and back.
-Result<void> Communicator::enqueue_errand(std::span<const Call> calls, gyreStream_t stream) {
-  const bool captured = device_->is_captured();
+// The buffers' contents to the room, the kernel that waits for the errand's end, and back. What is
+// host memory the errand copies itself: the vendors' copies within the host would be waited for.
+Result<void> Communicator::enqueue_errand(std::span<const Call> calls, bool is_first,
+                                          gyreStream_t stream) {
+  Errand errand;
+  errand.captured = device_->is_captured();
+  errand.is_first = is_first;
   std::uint64_t bytes = 0;
   std::vector<Copies> copies;
-  for (const Call& call : calls) copies.push_back(copies_of(call, rank_, world_, *device_, bytes));
-  GYRE_TRY_ASSIGN(std::byte* const room, errands_->room(bytes, captured));
-  std::vector<Call> moved;
+  for (const Call& call : calls) copies.push_back(copies_of(call, rank_, world_, bytes));
+  GYRE_TRY_ASSIGN(errand.room, errands_->room(bytes));
+  std::byte* const room = errand.room == nullptr ? nullptr : errand.room->data();
+  std::vector<HostCopy> to_room;
+  std::vector<HostCopy> from_room;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
-    const auto& [print, input, output, scalar] = copies[i];
-    moved.push_back(in_room(call, copies[i], room));
-    if (input) GYRE_TRY(copy_extents(room + *input, call.input, print.input, call.type, stream));
-    if (!scalar) continue;
-    const auto* factor = static_cast<const std::byte*>(call.scalar);
-    GYRE_TRY(device_->copy(room + *scalar, factor, size_of(call.type), stream));
+    const Copies& own = copies[i];
+    errand.calls.push_back(in_room(call, own, room));
+    append(device_->is_on_host(call.input) ? errand.before : to_room,
+           copies_between(room + own.input, call.input, own.print.input, call.type));
+    append(device_->is_on_host(call.output) ? errand.after : from_room,
+           copies_between(call.output, room + own.output, own.print.output, call.type));
+    if (call.scalar == nullptr) continue;
+    (device_->is_on_host(call.scalar) ? errand.before : to_room)
+        .push_back(
+            {room + own.scalar, static_cast<const std::byte*>(call.scalar), size_of(call.type)});
   }
-  GYRE_TRY(launch_errand(std::move(moved), captured, stream));
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const Call& call = calls[i];
-    const auto& [print, input, output, scalar] = copies[i];
-    if (!output) continue;
-    GYRE_TRY(copy_extents(call.output, room + *output, print.output, call.type, stream));
-  }
-  return {};
+  GYRE_TRY(copy_on_stream(to_room, stream));
+  GYRE_TRY(launch_errand(std::move(errand), stream));
+  return copy_on_stream(from_room, stream);
 }
 
-Result<void> Communicator::launch_errand(std::vector<Call> calls, bool captured,
-                                         gyreStream_t stream) {
+Result<void> Communicator::launch_errand(Errand errand, gyreStream_t stream) {
   device::Launch launch;
   launch.chains = 1;
   launch.channels = 1;
-  launch.errand = errands_->add(std::move(calls), captured);
+  launch.errand = errands_->add(std::move(errand));
   Result<void> launched = device_->launch(device::kErrandKernel, launch, device::kThreads, stream);
   if (!launched) errands_->drop(launch.errand);
   return launched;
 }
 
-Result<void> Communicator::copy_extents(std::byte* to, const std::byte* from,
-                                        std::span<const Extent> extents, DataType type,
-                                        gyreStream_t stream) {
-  const std::uint64_t element = size_of(type);
-  for (const Extent& extent : extents) {
-    const std::uint64_t at = extent.offset * element;
-    GYRE_TRY(device_->copy(to + at, from + at, extent.count * element, stream));
+Result<void> Communicator::copy_on_stream(std::span<const HostCopy> copies, gyreStream_t stream) {
+  for (const HostCopy& one : copies) {
+    GYRE_TRY(device_->copy(one.to, one.from, one.bytes, stream));
   }
   return {};
 }

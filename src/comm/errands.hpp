@@ -6,17 +6,13 @@
 // enqueues waits.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <span>
-#include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "gyre/plugin.h"
 #include "kernels/device/work.hpp"
@@ -25,52 +21,53 @@
 
 namespace gyre {
 
-// add(), drop() and room() by one thread at a time.
+struct HostCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
+};
+
+// A collective, or all messages of a group.
+struct Errand {
+  std::vector<Call> calls;              // on what lies in the room
+  std::shared_ptr<ReachedMemory> room;  // there until no kernel posts the errand any more
+  std::vector<HostCopy> before, after;  // of buffers that are host memory
+  bool captured = false;                // posted any number of times, not once
+  bool is_first = true;                 // of what was enqueued together
+};
+
+// But for stop(), by one thread at a time.
 class Errands {
  public:
-  // `run` does the calls of an errand, one errand after the other, on a thread of this object. What
-  // goes wrong there is its own to tell.
+  // `run` does one errand after the other, on a thread of this object. What goes wrong there is its
+  // own to tell.
   static Result<std::unique_ptr<Errands>> create(const gyreBackend& backend, int ordinal,
-                                                 std::function<void(std::span<const Call>)> run);
-  // No kernel waits for an errand any more, and none is run for longer than an abort takes.
+                                                 std::function<void(const Errand&)> run);
+  // Waits for nothing: what an errand at work uses is kept until it ends.
   ~Errands();
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
 
-  // At least so many bytes for the copies of one errand's buffers. Calls of a communicator follow
-  // each other, so they all have the same; what a graph may use again is kept.
-  Result<std::byte*> room(std::size_t bytes, bool captured);
-  // What the next kernel posts, once; of a graph any number of times.
-  device::Errand add(std::vector<Call> calls, bool captured);
+  // Memory of at least so many bytes. Calls of a communicator follow each other, so that all
+  // errands share one room, until it is too small.
+  Result<std::shared_ptr<ReachedMemory>> room(std::size_t bytes);
+  // What the kernel that is enqueued next posts.
+  device::Errand add(Errand errand);
   // That kernel could not be enqueued.
   void drop(const device::Errand& errand);
 
+  // Runs no further errand: kernels leave without. Whether none is at work any more, at the latest
+  // at the deadline; of the thread that runs them itself: yes. From any thread.
+  bool stop(Deadline deadline);
+
  private:
-  struct Entry {
-    std::vector<Call> calls;
-    bool captured = false;
-  };
+  struct State;
 
-  Errands(const gyreBackend& backend, int ordinal, std::function<void(std::span<const Call>)> run)
-      : backend_(backend), ordinal_(ordinal), run_(std::move(run)) {}
-  void work(const std::stop_token& stop);
-  bool do_next();
-  std::vector<Call> take(std::uint64_t id);
+  explicit Errands(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  static void work(const std::shared_ptr<State>& state);
 
-  const gyreBackend& backend_;
-  const int ordinal_;
-  const std::function<void(std::span<const Call>)> run_;
-  ReachedMemory desk_;
-  ReachedMemory room_;
-  bool room_is_captured_ = false;
-  std::vector<ReachedMemory> kept_;
-
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable_any added_;
-  std::map<std::uint64_t, Entry> entries_;
-  std::uint64_t made_ = 0;
-
-  std::jthread thread_;  // last: it ends before what it works on
+  std::shared_ptr<State> state_;  // the thread's as well
+  std::shared_ptr<ReachedMemory> room_;
 };
 
 }  // namespace gyre

@@ -125,7 +125,8 @@ void Communicator::close(bool abort) {
   const Deadline leave = Deadline::after(kLeave);
   const bool issued = issuing_.enter_until(leave);
   if (issued) issuing_.leave();  // who comes later finds it closed
-  if (!wired || !issued || !running_.enter_until(leave)) {
+  const bool ran_errands = errands_ == nullptr || errands_->stop(leave);
+  if (!wired || !issued || !ran_errands || !running_.enter_until(leave)) {
     // A call sits in the kernel and cannot be stopped: what it uses is left to it, until it drops
     // its reference.
     log_warn("rank {}: a call did not leave within {} ms of the abort; its lanes are kept", rank_,

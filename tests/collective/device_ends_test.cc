@@ -144,8 +144,26 @@ INSTANTIATE_TEST_SUITE_P(Calls, Waiting,
                          testing::Values(Named{"SmallAllReduce", all_reduce(kSmall)},
                                          Named{"LargeAllReduce", all_reduce(kLarge)},
                                          Named{"Receive", receive(kLarge, 1)},
+                                         Named{"SmallBroadcast", broadcast(kSmall, 1)},
                                          Named{"Broadcast", broadcast(kLarge, 1)}),
                          name_of_case);
+
+// What is still queued then has its turn while the communicator ends.
+TEST(Queued, CallsEndWithTheAbort) {
+  GYRE_NEEDS_DEVICE();
+  for (int round = 0; round < 20; ++round) {
+    const ncclUniqueId id = new_id();
+    on_threads(2, [&](int rank) {
+      DeviceRankUnderTest one{rank, nullptr, rank_stream()};
+      ASSERT_TRUE(ok(ncclCommInitRank(&one.comm, 2, id, rank)));
+      DeviceArray<float> data(kSmall, 1.0F);
+      // Whichever rank is first ends the calls of the other.
+      for (int call = 0; call < 100; ++call) (void)all_reduce(kSmall)(one, data.data());
+      EXPECT_TRUE(ok(ncclCommAbort(one.comm)));
+      EXPECT_TRUE(done(one.stream));
+    });
+  }
+}
 
 // Only where the time limit is set, and it must be short.
 TEST(Deadline, NamesTheLateRankAndTheCall) {
@@ -202,6 +220,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Dispute{"Operation", all_reduce(kSmall), all_reduce(kSmall, ncclMax)},
                     Dispute{"LargeOperation", all_reduce(kLarge), all_reduce(kLarge, ncclMax)},
                     Dispute{"Collective", all_reduce(kSmall), broadcast(kSmall, 0)},
+                    Dispute{"Root", broadcast(kSmall, 1), broadcast(kSmall, 0)},
+                    Dispute{"BroadcastLength", broadcast(kSmall, 1), broadcast(kSmall + 1, 1)},
                     Dispute{"LargeCollective", all_reduce(kLarge), broadcast(kLarge, 0)}),
     [](const auto& one) { return std::string(one.param.name); });
 

@@ -1,6 +1,7 @@
 // Calls of ranks on a device: what its streams, memory and kernels add to the rules of every call.
 // On an emulated device in CI (tests/emulated), and on any real one by hand.
 #include <algorithm>
+#include <latch>
 #include <numeric>
 #include <random>
 
@@ -31,6 +32,25 @@ TEST(Device, RefusesMemoryItCannotReach) {
         ncclAllReduce(there.data(), there.data(), 1, ncclFloat32, ncclSum, one.comm, one.stream)));
     EXPECT_TRUE(done(one.stream));
     EXPECT_EQ(there.read(), Floats{1.0F});
+  });
+}
+
+// Not for its peer, nor for the memory that a larger call needs.
+TEST(Device, WaitsForNobodyToIssueACall) {
+  GYRE_NEEDS_DEVICE();
+  std::latch issued(1);
+  with_device_ranks(2, [&](const DeviceRankUnderTest& one) {
+    constexpr std::size_t kLonger[] = {1, 1000, 300'007, 3'000'000};
+    DeviceArray<float> data(kLonger[3], 1.0F);
+    if (one.rank == 1) issued.wait();
+    for (const std::size_t count : kLonger) {
+      EXPECT_TRUE(ok(ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, one.comm,
+                                   one.stream)));
+    }
+    if (one.rank == 0) issued.count_down();
+    EXPECT_TRUE(done(one.stream));
+    EXPECT_EQ(data.read().front(), 16.0F);
+    EXPECT_EQ(data.read().back(), 2.0F);
   });
 }
 
