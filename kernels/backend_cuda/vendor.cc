@@ -93,14 +93,14 @@ CUcontext primary_context(int ordinal, Code& code) {
 }  // namespace
 
 // Kernels of ranks on one device wait for each other. Streams that share one of the device's queues
-// do not run side by side, and by default there are eight; this is the most there can be.
-// Not under MPS: its processes share what queues there are, and the fourth would find none.
+// do not run side by side, and by default there are eight; 32 is the most there can be. Under MPS,
+// where a process has two by default, all share what there are: with 32 the fourth would find none.
 void prepare_process() {
   const char* folder = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   const std::string control =
       std::string(folder != nullptr ? folder : "/tmp/nvidia-mps") + "/control";
-  if (::access(control.c_str(), F_OK) == 0) return;
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+  const bool is_shared = ::access(control.c_str(), F_OK) == 0;
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", is_shared ? "8" : "32", /*overwrite=*/0);
 }
 
 OnDevice::OnDevice(int ordinal) {
