@@ -77,6 +77,8 @@ class Test:
             extra["MANY_DEVICES"] = str(ranks)
             # A kernel that is loaded at its first call waits for those that run, which may wait for it.
             extra["CUDA_MODULE_LOADING"] = "EAGER"
+            # As README says for programs that start CUDA themselves: under MPS they have two queues.
+            extra.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "8")
         if kind == "mpi":
             extra["NCCL_TESTS_DEVICE"] = "0"
         if preload:
