@@ -39,7 +39,7 @@ std::uint64_t hash_of(const PlanFacts& facts) {
   }
   for (const AlgorithmSet set : facts.allowed) hash.add_number(set);
   hash.add_number(facts.reproducible);
-  hash.add_number(facts.short_form);
+  for (const bool allowed : facts.short_form) hash.add_number(allowed);
   hash.add_number(facts.slots);
   hash.add_number(facts.slot_bytes);
   hash.add_number(facts.one_shot_bytes);
@@ -92,7 +92,7 @@ Result<void> Communicator::agree_on_plan(Deadline deadline) {
   facts.one_shot_bytes = static_cast<std::uint64_t>(settings_.one_shot_bytes);
   facts.ranks_per_host = ranks_per_host(facts_);
   GYRE_TRY_ASSIGN(facts.allowed, read_algorithm_list(settings_.algo));
-  GYRE_TRY_ASSIGN(facts.short_form, allows_short_form(settings_.proto));
+  GYRE_TRY_ASSIGN(facts.short_form, read_short_forms(settings_.proto));
   limit_channels(settings_.min_channels, settings_.max_channels, facts.allowed);
   GYRE_TRY_ASSIGN(const bool memory, share_memory_within_hosts(deadline));
   facts.machine = machine_facts(facts_, memory);

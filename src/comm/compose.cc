@@ -46,7 +46,7 @@ Layout one_block(std::uint64_t count, std::uint64_t slice) {
 // Whether the call is small enough for the one-shot all-reduce's short form, which sends what it
 // was given.
 bool is_exchange(const PlannedCall& call, const PlanFacts& facts) {
-  return facts.short_form && call.op != ReduceOp::premulsum &&
+  return facts.short_form[index_of(call.kind)] && call.op != ReduceOp::premulsum &&
          call.plan.algorithm == Algorithm::one_shot && call.plan.tiles == 1 &&
          call.program->world > 1 && call.count * size_of(call.type) <= ExchangeRun::kMostBytes;
 }

@@ -23,7 +23,7 @@ std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value +
 
 // Whether an exchange can: it folds once, and has no place for what it would fold again.
 bool has_short_form(const Call& call, const PlanFacts& facts) {
-  if (!facts.short_form || facts.world < 2) return false;
+  if (!facts.short_form[index_of(call.kind)] || facts.world < 2) return false;
   if (!reduces(call.kind)) return true;
   if (call.op == ReduceOp::premulsum) return false;
   const bool sums_again = call.type == DataType::bfloat16 || call.type == DataType::float64;

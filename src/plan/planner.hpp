@@ -22,13 +22,19 @@ struct Forced {
   std::uint64_t slice_bytes = 0;  // at most; 0: as long as slots
 };
 
+constexpr std::array<bool, kCallKinds> with_short_forms() {
+  std::array<bool, kCallKinds> all{};
+  for (bool& one : all) one = true;
+  return all;
+}
+
 // What all ranks of a communicator agreed on at init.
 struct PlanFacts {
   int world = 1;
   int ranks_per_host = 1;  // consecutive ranks; 1 where hosts have different numbers of them
   bool reproducible = false;
-  bool short_form =
-      true;  // NCCL_PROTO leaves small one-shots the form that carries flags with data
+  // By kind, whether NCCL_PROTO leaves small calls the form that carries flags with data.
+  std::array<bool, kCallKinds> short_form = with_short_forms();
   std::uint32_t slots = 4;
   std::uint64_t slot_bytes = 0;
   std::uint64_t one_shot_bytes = 0;            // larger messages are not sent to all ranks at once

@@ -1,5 +1,7 @@
 #include "plan/protocols.hpp"
 
+#include <algorithm>
+
 #include "plan/choice_list.hpp"
 
 namespace gyre {
@@ -10,17 +12,26 @@ constexpr std::uint32_t kLl = 1U << 0, kSimple = 1U << 2;
 
 }  // namespace
 
-Result<bool> allows_short_form(std::string_view text) {
+Result<ShortForms> read_short_forms(std::string_view text) {
   GYRE_TRY_ASSIGN(const ChoiceList list, read_choice_list("NCCL_PROTO", "protocol", kNames, text));
-  const auto& listed = list[index_of(CallKind::all_reduce)];
-  if (!listed) return true;
-  const std::uint32_t left = listed->excluded ? ~listed->names : listed->names;
-  if ((left & (kLl | kSimple)) == 0) {
+  // What no list can name does what all-reduces do.
+  const auto left_to = [&](std::size_t kind) {
+    const bool has_name = std::any_of(kListedFunctions.begin(), kListedFunctions.end(),
+                                      [&](CallKind named) { return index_of(named) == kind; });
+    const auto& listed = list[has_name ? kind : index_of(CallKind::all_reduce)];
+    if (!listed) return kLl | kSimple;
+    return listed->excluded ? ~listed->names : listed->names;
+  };
+  if ((left_to(index_of(CallKind::all_reduce)) & (kLl | kSimple)) == 0) {
     return Error{Status::invalid_usage,
                  "NCCL_PROTO leaves AllReduce no protocol that host ranks have; they have LL, for "
                  "small messages, and Simple"};
   }
-  return (left & kLl) != 0;
+  ShortForms allowed{};
+  for (std::size_t kind = 0; kind < allowed.size(); ++kind) {
+    allowed[kind] = (left_to(kind) & kLl) != 0;
+  }
+  return allowed;
 }
 
 void limit_channels(std::int64_t least, std::int64_t most, AllowedAlgorithms& allowed) {

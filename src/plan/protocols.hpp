@@ -1,6 +1,7 @@
-// NCCL_PROTO and NCCL_MIN/MAX_NCHANNELS: what host ranks make of them.
+// NCCL_PROTO and NCCL_MIN/MAX_NCHANNELS: what is made of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -9,10 +10,12 @@
 
 namespace gyre {
 
-// Whether an all-reduce of a few kilobytes may take the form whose lines carry data and flag
-// together, which is what LL is. Everything else is Simple, whether it is in the list or not.
-// invalid_usage: an unknown name, or a list that leaves all-reduce neither of the two.
-Result<bool> allows_short_form(std::string_view text);
+// Whether small calls of a kind may take the form whose lines carry data and flag together, which
+// is what LL is: of host ranks all-reduces have it, of devices every kind. Everything else is
+// Simple, whether it is in the list or not. invalid_usage: an unknown name, or a list that leaves
+// all-reduce neither of the two.
+using ShortForms = std::array<bool, kCallKinds>;
+Result<ShortForms> read_short_forms(std::string_view text);
 
 // Rings of host ranks take one channel (ring) or two (two_rings): leaves all-reduce those that lie
 // within the limits, or whatever comes next to them.

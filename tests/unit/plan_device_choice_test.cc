@@ -301,7 +301,7 @@ TEST(DeviceChoice, SmallAllReducesTakeOneStep) {
   EXPECT_EQ(device_algorithm(large, facts), Algorithm::two_shot);
   EXPECT_TRUE(plans_of(small, facts, device, Algorithm::one_shot)[0].exchange);
   PlanFacts without = facts;
-  without.short_form = false;
+  without.short_form = {};
   EXPECT_FALSE(plans_of(small, without, device, Algorithm::one_shot)[0].exchange);
   without.one_shot_bytes = 0;
   EXPECT_EQ(device_algorithm(small, without), Algorithm::two_shot);

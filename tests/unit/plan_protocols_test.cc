@@ -5,10 +5,10 @@
 namespace gyre {
 namespace {
 
-bool short_form(std::string_view text) {
-  const auto allowed = allows_short_form(text);
+bool short_form(std::string_view text, CallKind kind = CallKind::all_reduce) {
+  const auto allowed = read_short_forms(text);
   EXPECT_TRUE(allowed) << text << ": " << allowed.error().text;
-  return allowed && *allowed;
+  return allowed && (*allowed)[index_of(kind)];
 }
 
 TEST(Protocols, TheShortFormIsLL) {
@@ -20,6 +20,12 @@ TEST(Protocols, TheShortFormIsLL) {
   EXPECT_FALSE(short_form("^LL"));
   EXPECT_FALSE(short_form("LL;allreduce:simple"));
   EXPECT_TRUE(short_form("broadcast:simple"));
+  EXPECT_FALSE(short_form("broadcast:simple", CallKind::broadcast));
+  EXPECT_FALSE(short_form("Simple", CallKind::all_gather));
+  EXPECT_FALSE(short_form("Simple", CallKind::all_to_all));
+  EXPECT_FALSE(short_form("allreduce:Simple", CallKind::gather));
+  EXPECT_FALSE(short_form("LL128;allreduce:LL", CallKind::all_gather));
+  EXPECT_TRUE(short_form("allreduce:Simple", CallKind::all_gather));
 }
 
 TEST(Protocols, WhatCannotBeIsRefusedByName) {
@@ -27,7 +33,7 @@ TEST(Protocols, WhatCannotBeIsRefusedByName) {
                                     {"LL128", "AllReduce"},
                                     {"^LL,Simple", "AllReduce"},
                                     {"allreduse:LL", "\"allreduse\""}}) {
-    const auto allowed = allows_short_form(text);
+    const auto allowed = read_short_forms(text);
     ASSERT_FALSE(allowed) << text;
     EXPECT_EQ(allowed.status(), Status::invalid_usage);
     EXPECT_NE(allowed.error().text.find("NCCL_PROTO"), std::string::npos);
