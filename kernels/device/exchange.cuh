@@ -9,7 +9,8 @@
 //   the root sends the same                         broadcast
 //   the root sends a block to each                  scatter
 //
-// Whoever sends nothing says that it is in the call.
+// Whoever sends nothing says that it is in the call, and all wait for all: a root does not run
+// ahead.
 //
 // Two buffers in turn suffice. A rank writes for exchange k + 2 over what it wrote for k only after
 // it has seen all of k + 1, which each peer sent after it was done with k.
@@ -209,9 +210,9 @@ __device__ __forceinline__ void exchange_lines(const Launch& launch, Finish fini
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     const std::uint64_t at = exchange.line_of(round);
-    if (exchange.sends() && at < exchange.lines) {
-      payloads[round] = load_payload<Code>(exchange, exchange.sent_to(rank.rank), at);
-    }
+    payloads[round] = exchange.sends() && at < exchange.lines
+                          ? load_payload<Code>(exchange, exchange.sent_to(rank.rank), at)
+                          : 0;
   }
   greet(exchange);
 #pragma unroll
