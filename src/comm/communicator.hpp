@@ -139,7 +139,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   // caller holds the turn (Turns::wait), and ends it afterwards.
   Result<void> run(std::span<const Call> calls);
   // The same in two halves, so that one thread can drive several ranks: begin(), drive(), end().
-  // `counts`: not as a part of what was begun before.
+  // `counts` is false for what continues a group that was counted already.
   Result<Drive> begin(std::span<const Call> calls, bool counts = true);
   static void drive(std::span<Drive> drives);
   void end(const Drive& drive);
@@ -181,6 +181,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
 
   // lifetime.cc
   void stop(const Error& reason);
+  Error reason_to_stop() const;
   bool is_idle() const;
   void between_calls();
   void tear_down(bool calm);
@@ -232,6 +233,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> open_errands();
   Result<void> enqueue_errands(std::span<const Call> calls, gyreStream_t stream);
   Result<void> enqueue_errand(std::span<const Call> calls, bool is_first, gyreStream_t stream);
+  Result<void> enqueue_or_break(std::span<const Call> calls, bool is_first, gyreStream_t stream);
   void run_errand(const Errand& errand);
   Result<void> launch_errand(Errand errand, gyreStream_t stream);
   Result<void> copy_on_stream(std::span<const HostCopy> copies, gyreStream_t stream);

@@ -102,6 +102,17 @@ void Communicator::stop(const Error& reason) {
   }
 }
 
+// That a peer is gone, if so: the others are to hear of it, rather than of what it led to.
+Error Communicator::reason_to_stop() const {
+  // Until it is open, another thread makes what it is told by.
+  if (state() != State::opening && watch_ != nullptr && watch_->changed()) {
+    if (const auto peer = watch_->gone_for(milliseconds(0))) {
+      return watch_->loss_of(*peer, "no call");
+    }
+  }
+  return {Status::aborted, fmt::format("rank {} aborted the communicator", rank_)};
+}
+
 void Communicator::close(bool abort) {
   const std::lock_guard lock(lifetime_);
   const State was = state();
@@ -111,18 +122,16 @@ void Communicator::close(bool abort) {
   const bool calm = !abort && !abort_.raised() && was != State::opening &&
                     turns_.wait_idle(Deadline::after(kGrace)) &&
                     (device_ == nullptr || device_->wait_idle(Deadline::after(kDeviceGrace)));
-  if (!calm) {
-    stop({Status::aborted, fmt::format("rank {} aborted the communicator", rank_)});
-  }
+  if (!calm) stop(reason_to_stop());
   if (opening_.joinable()) opening_.join();
-  const bool wired = wiring_.enter_until(Deadline::after(kLeave));
+  const Deadline leave = Deadline::after(kLeave);
+  const bool wired = wiring_.enter_until(leave);
   state_.store(State::closed, std::memory_order_release);
   if (wired) wiring_.leave();  // who comes later finds it closed
   if (worker_ != nullptr) {
     (void)HostStream::destroy(worker_);  // its calls' errors were told by async_error()
     worker_ = nullptr;
   }
-  const Deadline leave = Deadline::after(kLeave);
   const bool issued = issuing_.enter_until(leave);
   if (issued) issuing_.leave();  // who comes later finds it closed
   const bool ran_errands = errands_ == nullptr || errands_->stop(leave);

@@ -17,7 +17,8 @@ PeerWatch::PeerWatch(std::vector<std::string> names, BellRope bell)
     : names_(std::move(names)),
       bell_(bell),
       states_(std::make_unique<std::atomic<std::uint8_t>[]>(names_.size())),
-      how_(names_.size()) {}
+      how_(names_.size()),
+      lost_at_(names_.size()) {}
 
 void PeerWatch::mark(int peer, std::uint8_t bit, std::string how) {
   if (!is_peer(peer)) return;
@@ -25,9 +26,9 @@ void PeerWatch::mark(int peer, std::uint8_t bit, std::string how) {
   {
     const std::lock_guard lock(mutex_);
     if (how_[index].empty()) how_[index] = std::move(how);
-    if ((bit & kLost) != 0 && first_lost_ < 0) {
-      first_lost_ = peer;
-      lost_at_ = Clock::now();
+    if ((bit & kLost) != 0 && !has(peer, kLost)) {
+      if (first_lost_ < 0) first_lost_ = peer;
+      lost_at_[index] = Clock::now();
     }
     if (bit == kGone && first_gone_ < 0) {
       first_gone_ = peer;
@@ -58,7 +59,8 @@ std::uint64_t PeerWatch::all_left() const {
 std::optional<int> PeerWatch::to_blame(int peer) const {
   if (!has(peer, kLost)) return peer;
   const std::lock_guard lock(mutex_);
-  if (Clock::now() - lost_at_ < kWordPatience) return std::nullopt;
+  const auto lost_at = lost_at_[static_cast<std::size_t>(peer)];
+  if (Clock::now() - lost_at < kWordPatience) return std::nullopt;
   return first_lost_;
 }
 

@@ -64,7 +64,7 @@ class PeerWatch final : public PeerEvents {
   mutable std::mutex mutex_;
   std::vector<std::string> how_;
   int first_lost_ = -1;
-  Clock::time_point lost_at_{};
+  std::vector<Clock::time_point> lost_at_;  // by peer
   int first_gone_ = -1;
   Clock::time_point gone_at_{};
 };
