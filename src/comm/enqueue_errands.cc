@@ -5,6 +5,7 @@
 
 #include "base/contain.hpp"
 #include "base/log.hpp"
+#include "base/process_end.hpp"
 #include "comm/call_shapes.hpp"
 #include "comm/communicator.hpp"
 #include "comm/device_rank.hpp"
@@ -14,6 +15,7 @@ namespace gyre {
 namespace {
 
 constexpr std::uint64_t kRoomAlignment = 256;
+constexpr std::uint32_t kErrandThreads = 32;  // of which one is needed
 
 // Where the copies of a call's input, output and factor lie in an errand's room, in bytes.
 struct Copies {
@@ -59,6 +61,15 @@ std::vector<HostCopy> copies_between(std::byte* to, const std::byte* from,
   return copies;
 }
 
+// Of memory that a vendor pinned, and unmaps when the process ends.
+Result<void> copy_within_host(std::span<const HostCopy> copies) {
+  if (copies.empty()) return {};
+  const ProcessEnd::Work work;
+  if (!work) return Error{Status::aborted, "the process ends"};
+  for (const HostCopy& one : copies) std::memcpy(one.to, one.from, one.bytes);
+  return {};
+}
+
 void append(std::vector<HostCopy>& all, const std::vector<HostCopy>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -81,13 +92,12 @@ Result<void> Communicator::open_errands() {
 
 void Communicator::run_errand(const Errand& errand) {
   const Result<void> done = contained("running an errand", [&]() -> Result<void> {
-    for (const HostCopy& one : errand.before) std::memcpy(one.to, one.from, one.bytes);
+    GYRE_TRY(copy_within_host(errand.before));
     GYRE_TRY_ASSIGN(Drive one, begin(errand.calls, errand.is_first));
     drive(std::span(&one, 1));
     end(one);
     GYRE_TRY(std::move(one.result));
-    for (const HostCopy& other : errand.after) std::memcpy(other.to, other.from, other.bytes);
-    return {};
+    return copy_within_host(errand.after);
   });
   if (!done) broke(done.error());
 }
@@ -100,13 +110,21 @@ Result<void> Communicator::enqueue_errands(std::span<const Call> calls, gyreStre
     if (is_message(call)) {
       messages.push_back(call);
     } else {
-      GYRE_TRY(enqueue_errand({&call, 1}, std::exchange(is_first, false), stream));
+      GYRE_TRY(enqueue_or_break({&call, 1}, std::exchange(is_first, false), stream));
     }
   }
   if (messages.empty()) return {};
   GYRE_TRY(enqueue_self_copies(messages, stream));
   std::erase_if(messages, [&](const Call& message) { return message.root == rank_; });
-  return messages.empty() ? Result<void>() : enqueue_errand(messages, is_first, stream);
+  return messages.empty() ? Result<void>() : enqueue_or_break(messages, is_first, stream);
+}
+
+// The peers will wait for a call that could not be enqueued.
+Result<void> Communicator::enqueue_or_break(std::span<const Call> calls, bool is_first,
+                                            gyreStream_t stream) {
+  Result<void> enqueued = enqueue_errand(calls, is_first, stream);
+  if (!enqueued) stop(enqueued.error());
+  return enqueued;
 }
 
 // The buffers' contents to the room, the kernel that waits for the errand's end, and back. What is
@@ -146,7 +164,7 @@ Result<void> Communicator::launch_errand(Errand errand, gyreStream_t stream) {
   launch.chains = 1;
   launch.channels = 1;
   launch.errand = errands_->add(std::move(errand));
-  Result<void> launched = device_->launch(device::kErrandKernel, launch, device::kThreads, stream);
+  Result<void> launched = device_->launch(device::kErrandKernel, launch, kErrandThreads, stream);
   if (!launched) errands_->drop(launch.errand);
   return launched;
 }

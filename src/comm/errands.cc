@@ -99,6 +99,7 @@ Result<std::unique_ptr<Errands>> Errands::create(const gyreBackend& backend, int
 Errands::~Errands() { (void)stop(Deadline::after(milliseconds(0))); }
 
 Result<std::shared_ptr<ReachedMemory>> Errands::room(std::size_t bytes) {
+  if (bytes == 0) return std::shared_ptr<ReachedMemory>();
   if (room_ == nullptr || room_->size() < bytes) {
     room_.reset();  // whoever uses it has it still
     GYRE_TRY_ASSIGN(ReachedMemory larger,

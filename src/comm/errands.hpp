@@ -29,8 +29,10 @@ struct HostCopy {
 
 // A collective, or all messages of a group.
 struct Errand {
-  std::vector<Call> calls;              // on what lies in the room
-  std::shared_ptr<ReachedMemory> room;  // there until no kernel posts the errand any more
+  std::vector<Call> calls;  // on what lies in the room
+  // Kept as long as the errand may run; after that, until the stream is done with the copies, by
+  // the memory itself (leftovers.hpp).
+  std::shared_ptr<ReachedMemory> room;
   std::vector<HostCopy> before, after;  // of buffers that are host memory
   bool captured = false;                // posted any number of times, not once
   bool is_first = true;                 // of what was enqueued together
@@ -48,8 +50,8 @@ class Errands {
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
 
-  // Memory of at least so many bytes. Calls of a communicator follow each other, so that all
-  // errands share one room, until it is too small.
+  // Memory of at least so many bytes; null: of none. Calls of a communicator follow each other, so
+  // that all errands share one room, until it is too small.
   Result<std::shared_ptr<ReachedMemory>> room(std::size_t bytes);
   // What the kernel that is enqueued next posts.
   device::Errand add(Errand errand);

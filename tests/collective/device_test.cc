@@ -54,6 +54,26 @@ TEST(Device, WaitsForNobodyToIssueACall) {
   });
 }
 
+// Calls of nothing count as calls, also the first ones.
+TEST(Device, BeginsWithCallsOfNothing) {
+  GYRE_NEEDS_DEVICE();
+  with_device_ranks(2, [](const DeviceRankUnderTest& one) {
+    DeviceArray<float> data(1, 1.0F);
+    const auto all_reduce = [&](std::size_t count) {
+      EXPECT_TRUE(ok(ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, one.comm,
+                                   one.stream)));
+    };
+    all_reduce(0);
+    EXPECT_TRUE(ok(ncclGroupStart()));
+    EXPECT_TRUE(ok(ncclSend(data.data(), 0, ncclFloat32, 1 - one.rank, one.comm, one.stream)));
+    EXPECT_TRUE(ok(ncclRecv(data.data(), 0, ncclFloat32, 1 - one.rank, one.comm, one.stream)));
+    EXPECT_TRUE(ok(ncclGroupEnd()));
+    all_reduce(1);
+    EXPECT_TRUE(done(one.stream));
+    EXPECT_EQ(data.read(), Floats{2.0F});
+  });
+}
+
 // Pinned memory of the host is memory that a device reaches.
 TEST(Device, WorksOnPinnedMemory) {
   GYRE_NEEDS_DEVICE();
