@@ -4,8 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <mutex>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -36,11 +34,13 @@ void begin_end() {
 }  // namespace
 
 void ProcessEnd::watch() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    end.process = ::getpid();
-    (void)std::atexit(begin_end);
-  });
+  // Its destructor is registered when it is made, like what atexit() is given. (Libraries that call
+  // that one cannot be linked against under ThreadSanitizer.)
+  struct AtEnd {
+    AtEnd() { end.process = ::getpid(); }
+    ~AtEnd() { begin_end(); }
+  };
+  static const AtEnd at_end;
 }
 
 // In one order for all: either the end sees this one at work, or this one sees that it has begun.
