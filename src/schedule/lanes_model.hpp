@@ -17,7 +17,8 @@ inline constexpr std::uint64_t kNoCell = ~std::uint64_t{0};
 // The values of the chunks it carries, or none (a token).
 struct Message {
   std::vector<Value> values;
-  std::uint64_t cell = kNoCell;    // sent by reference to this chunk of memory
+  std::uint64_t cell = kNoCell;    // sent by reference to this chunk of memory,
+  std::uint64_t copied = kNoCell;  // or, where an executor prefers it, to what that is a copy of
   std::uint64_t offer = kNoCell;   // the receiver may write its result there
   std::uint64_t placed = kNoCell;  // the value is there already
 };
@@ -64,7 +65,7 @@ class LanesModel {
     const std::size_t slot = slot_of(lane, lane.tail++);
     Message& message = messages_[slot];
     message.values.assign(values.begin(), values.end());
-    message.cell = message.offer = message.placed = kNoCell;
+    message.cell = message.copied = message.offer = message.placed = kNoCell;
     std::copy(clock.begin(), clock.end(), clocks_.begin() + clock_of(slot));
     return message;
   }

@@ -242,7 +242,11 @@ Result<void> SymbolicRun::add_received(std::uint32_t process, const ResolvedStep
   wake(lane.sender);
   offers_[peer] = message.offer;
   if (message.placed != kNoCell) placed_ = message.placed;
-  if (message.cell != kNoCell && !accesses_.read_reference(message.cell, process)) {
+  bool ordered = true;
+  for (const std::uint64_t cell : {message.cell, message.copied}) {
+    if (cell != kNoCell) ordered = accesses_.read_reference(cell, process) && ordered;
+  }
+  if (!ordered) {
     return wrong_step(*self.program, self.cursor,
                       fmt::format("rank {} may have overwritten what it sent", peer));
   }
@@ -330,6 +334,13 @@ std::uint64_t SymbolicRun::lasting_cell(std::uint32_t rank, const ResolvedStep& 
   return sole && step.source_side != Side::scratch ? source_cell(rank, step, 0) : kNoCell;
 }
 
+// Where a value that is only copied lies as well: kernels refer to it there.
+std::uint64_t SymbolicRun::copied_cell(std::uint32_t rank, const ResolvedStep& step) const {
+  if (!options_.by_reference || step.chunks != 1 || step.source == kNoChunk) return kNoCell;
+  const bool sole = peers_of(step.receive, rank, world_).size() == 0;
+  return sole && step.source_side != Side::scratch ? source_cell(rank, step, 0) : kNoCell;
+}
+
 Result<void> SymbolicRun::send(std::uint32_t process, const ResolvedStep& step) {
   const Process& self = processes_[process];
   const std::uint32_t rank = self.program->rank;
@@ -337,12 +348,15 @@ Result<void> SymbolicRun::send(std::uint32_t process, const ResolvedStep& step) 
     return wrong_step(*self.program, self.cursor, "it offers a chunk of a missing output");
   }
   const std::uint64_t cell = lasting_cell(rank, step);
+  const std::uint64_t copied = copied_cell(rank, step);
   for (const std::uint32_t peer : peers_of(step.send, rank, world_)) {
     Lane& lane = lanes_.lane(rank, peer);
     Message& one = lanes_.push(lane, values_, clocks_.of(process));
     one.placed = offers_[peer];
     if (one.placed == kNoCell) one.cell = cell;
     if (one.cell != kNoCell) accesses_.refer(one.cell);
+    if (copied != one.cell) one.copied = copied;
+    if (one.copied != kNoCell) accesses_.refer(one.copied);
     if (one.cell != kNoCell && options_.placing && step.offer != kNoChunk) {
       one.offer = memory_.output(rank, step.tile, static_cast<std::uint32_t>(step.offer));
     }

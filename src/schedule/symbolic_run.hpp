@@ -72,6 +72,7 @@ class SymbolicRun {
   std::uint64_t source_cell(std::uint32_t rank, const ResolvedStep& step, std::uint32_t i) const;
   std::uint64_t target_cell(std::uint32_t rank, const ResolvedStep& step, std::uint32_t i) const;
   std::uint64_t lasting_cell(std::uint32_t rank, const ResolvedStep& step) const;
+  std::uint64_t copied_cell(std::uint32_t rank, const ResolvedStep& step) const;
 
   std::span<const Program> programs_;
   const Specification& specification_;
