@@ -18,6 +18,9 @@
 // In place: a thread has read its lines of all blocks before it writes the first of them, and no
 // other thread has these lines.
 //
+// What is longer than a channel's lines goes in passes, each a meeting of its own. A barrier lies
+// between them, so that what holds for calls holds for passes.
+//
 // The first line of a channel says which call it is of (meeting.cuh).
 #pragma once
 
@@ -29,17 +32,25 @@
 namespace gyre::device {
 
 // Lines of so many ranks are on their way to a thread at the same time.
-inline constexpr std::uint32_t kLinesTogether = 8;
+inline constexpr std::uint32_t kLinesTogether = 4;
 
-// A thread block's share of an exchange.
+// Of the message from one rank to another: few enough to be counted in 32 bits (kExchangePasses),
+// of which there are none to spare.
+__device__ inline std::uint32_t lines_of(const Work& work) {
+  const std::uint64_t bytes = work.input_layout.count * work.element_bytes;
+  return static_cast<std::uint32_t>((bytes + kLinePayload - 1) / kLinePayload);
+}
+
+// A thread block's share of a pass.
 struct Exchange : Meeting {
   std::uint32_t channels;
   std::uint64_t bytes;  // of the message from one rank to another
-  std::uint64_t lines;  // likewise
+  std::uint32_t lines;  // likewise
+  std::uint32_t done;   // lines of the passes before
 
   // The message's line that this thread has in a round, or `lines`: none.
-  __device__ std::uint64_t line_of(std::uint32_t round) const {
-    const std::uint64_t at = (std::uint64_t{round} * channels + channel) * blockDim.x + threadIdx.x;
+  __device__ std::uint32_t line_of(std::uint32_t round) const {
+    const std::uint32_t at = done + (round * channels + channel) * blockDim.x + threadIdx.x;
     return at < lines ? at : lines;
   }
   __device__ bool sends() const {
@@ -65,9 +76,9 @@ struct Exchange : Meeting {
 // The 8 bytes of a message's line `at`, fewer at its end; any alignment.
 template <class Code>
 __device__ __forceinline__ std::uint64_t load_payload(const Exchange& exchange,
-                                                      const std::byte* message, std::uint64_t at) {
-  const std::byte* from = message + at * kLinePayload;
-  const std::uint64_t left = exchange.bytes - at * kLinePayload;
+                                                      const std::byte* message, std::uint32_t at) {
+  const std::byte* from = message + std::uint64_t{at} * kLinePayload;
+  const std::uint64_t left = exchange.bytes - std::uint64_t{at} * kLinePayload;
   if (left >= kLinePayload && address_of(from) % kLinePayload == 0) {
     return *reinterpret_cast<const std::uint64_t*>(from);
   }
@@ -80,9 +91,9 @@ __device__ __forceinline__ std::uint64_t load_payload(const Exchange& exchange,
 
 template <class Code>
 __device__ __forceinline__ void store_payload(const Exchange& exchange, std::byte* message,
-                                              std::uint64_t at, std::uint64_t payload) {
-  std::byte* to = message + at * kLinePayload;
-  const std::uint64_t left = exchange.bytes - at * kLinePayload;
+                                              std::uint32_t at, std::uint64_t payload) {
+  std::byte* to = message + std::uint64_t{at} * kLinePayload;
+  const std::uint64_t left = exchange.bytes - std::uint64_t{at} * kLinePayload;
   if (left >= kLinePayload && address_of(to) % kLinePayload == 0) {
     *reinterpret_cast<std::uint64_t*>(to) = payload;
     return;
@@ -94,7 +105,7 @@ __device__ __forceinline__ void store_payload(const Exchange& exchange, std::byt
 
 // Sends line `at` of everybody's message as line `index`; `own` is that of this rank's.
 template <class Code>
-__device__ __forceinline__ void send_payloads(const Exchange& exchange, std::uint64_t at,
+__device__ __forceinline__ void send_payloads(const Exchange& exchange, std::uint32_t at,
                                               std::uint32_t index, std::uint64_t own) {
   const Work& work = exchange.work;
   const uint4 line = line_of(own, exchange.flag);
@@ -139,7 +150,7 @@ __device__ inline bool receive_lines(const Exchange& exchange, std::uint32_t fir
 // Folds line `at` of all messages, in rank order. False: stop.
 template <class Form, class Operation>
 __device__ __forceinline__ bool fold_line(const Exchange& exchange, const Operation& operation,
-                                          std::uint64_t at, std::uint32_t index,
+                                          std::uint32_t at, std::uint32_t index,
                                           std::uint64_t own) {
   using Code = typename Form::Code;
   using Acc = typename Form::Acc;
@@ -174,7 +185,7 @@ __device__ __forceinline__ bool fold_line(const Exchange& exchange, const Operat
 }
 
 // Keeps line `at` of all messages, each in its sender's block. False: stop.
-__device__ __forceinline__ bool keep_line(const Exchange& exchange, std::uint64_t at,
+__device__ __forceinline__ bool keep_line(const Exchange& exchange, std::uint32_t at,
                                           std::uint32_t index, std::uint64_t own) {
 #pragma unroll 1
   for (std::uint32_t first = 0; first < exchange.rank.world; first += kLinesTogether) {
@@ -193,23 +204,23 @@ __device__ __forceinline__ bool keep_line(const Exchange& exchange, std::uint64_
 }
 
 // `finish` does what is to be done with a line of all messages. The messages are in flight while
-// the channel's count is: neither needs the other.
+// the channel's count is: neither needs the other. False: stop.
 template <class Code, class Finish>
-__device__ __forceinline__ void exchange_lines(const Launch& launch, Finish finish) {
+__device__ __forceinline__ bool exchange_lines(const Launch& launch, std::uint32_t pass,
+                                               Finish finish) {
   constexpr std::uint32_t kRounds = kExchangeLines / kThreads;
   const Rank& rank = launch.rank;
   const Work& work = launch.inline_works[0];
-  std::uint64_t* count = rank.exchange.counts + blockIdx.x;
-  const std::uint64_t number = *count;
-  const std::uint64_t bytes = work.input_layout.count * work.element_bytes;
+  const std::uint64_t number = rank.exchange.counts[blockIdx.x] + pass;
   const Exchange exchange{{rank, launch.inboxes, work, blockIdx.x, number, flag_of(number)},
                           launch.channels,
-                          bytes,
-                          (bytes + kLinePayload - 1) / kLinePayload};
+                          work.input_layout.count * work.element_bytes,
+                          lines_of(work),
+                          pass * launch.channels * kExchangeLines};
   std::uint64_t payloads[kRounds];
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    const std::uint64_t at = exchange.line_of(round);
+    const std::uint32_t at = exchange.line_of(round);
     payloads[round] = exchange.sends() && at < exchange.lines
                           ? load_payload<Code>(exchange, exchange.sent_to(rank.rank), at)
                           : 0;
@@ -217,34 +228,50 @@ __device__ __forceinline__ void exchange_lines(const Launch& launch, Finish fini
   greet(exchange);
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    const std::uint64_t at = exchange.line_of(round);
+    const std::uint32_t at = exchange.line_of(round);
     if (!exchange.sends() || at == exchange.lines) break;
     send_payloads<Code>(exchange, at, 1 + round * blockDim.x + threadIdx.x, payloads[round]);
   }
-  if (!agree(exchange)) return;
+  if (!agree(exchange)) return false;
 #pragma unroll
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    const std::uint64_t at = exchange.line_of(round);
+    const std::uint32_t at = exchange.line_of(round);
     const std::uint32_t index = 1 + round * blockDim.x + threadIdx.x;
     if (!exchange.receives() || at == exchange.lines) break;
-    if (!finish(exchange, at, index, payloads[round])) return;
+    if (!finish(exchange, at, index, payloads[round])) return false;
   }
-  __syncthreads();
-  if (threadIdx.x == 0) *count = number + 1;
+  return true;
+}
+
+// `run` runs a pass. Blocks that have few threads have few lines, and one pass.
+template <class Run>
+__device__ __forceinline__ void run_passes(const Launch& launch, Run run) {
+  const std::uint32_t together = launch.channels * kExchangeLines;
+  std::uint32_t pass = 0;
+#pragma unroll 1
+  do {
+    if (!run(pass)) return;
+    __syncthreads();
+  } while (++pass * together < lines_of(launch.inline_works[0]));
+  if (threadIdx.x == 0) launch.rank.exchange.counts[blockIdx.x] += pass;
 }
 
 template <class Form, class Operation>
 __device__ __noinline__ void exchange_with(const Launch& launch, Operation operation) {
-  exchange_lines<typename Form::Code>(launch, [&](const Exchange& exchange, std::uint64_t at,
-                                                  std::uint32_t index, std::uint64_t own) {
+  const auto fold = [&](const Exchange& exchange, std::uint32_t at, std::uint32_t index,
+                        std::uint64_t own) {
     return fold_line<Form>(exchange, operation, at, index, own);
+  };
+  run_passes(launch, [&](std::uint32_t pass) {
+    return exchange_lines<typename Form::Code>(launch, pass, fold);
   });
 }
 
 __device__ inline void exchange_blocks(const Launch& launch) {
-  exchange_lines<std::uint8_t>(
-      launch, [](const Exchange& exchange, std::uint64_t at, std::uint32_t index,
-                 std::uint64_t own) { return keep_line(exchange, at, index, own); });
+  const auto keep = [](const Exchange& exchange, std::uint32_t at, std::uint32_t index,
+                       std::uint64_t own) { return keep_line(exchange, at, index, own); };
+  run_passes(launch,
+             [&](std::uint32_t pass) { return exchange_lines<std::uint8_t>(launch, pass, keep); });
 }
 
 // Not for premulsum, and not for averages that may have to be summed again (kRescues).

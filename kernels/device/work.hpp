@@ -65,6 +65,7 @@ inline constexpr std::uint32_t kLineBytes = 16;
 inline constexpr std::uint32_t kLinePayload = 8;
 inline constexpr std::uint32_t kExchangeLines = 1024;  // of one channel, without the first
 inline constexpr std::uint32_t kExchangeBuffers = 2;
+inline constexpr std::uint32_t kExchangePasses = 4;  // of one call, at most
 static_assert(kExchangeLines % kThreads == 0, "all threads have as many");
 
 constexpr std::uint64_t exchange_inbox_bytes(std::uint64_t world, std::uint64_t channels) {

@@ -13,7 +13,7 @@ constexpr std::uint64_t kLeastSlice = 4 << 10;
 constexpr std::uint64_t kLeastStripe = 16 << 10;
 // What a rank sends to all others at once, at most, in the short form and else; beyond, every byte
 // is worth being read once.
-constexpr std::uint64_t kExchangeBytes = 512 << 10;
+constexpr std::uint64_t kExchangeBytes = 1 << 20;
 constexpr std::uint64_t kOneShotBytes = 128 << 10;
 constexpr std::uint32_t kFewThreads = 128;  // at least as many as there can be ranks
 static_assert(kFewThreads >= device::kMostPeers);
@@ -155,8 +155,10 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
   // An all-reduce that is too long for it is no one-shot, unless the user says so.
   const bool is_short =
       call.kind == CallKind::all_reduce || sent_to_all(call, facts) <= kExchangeBytes;
+  const std::uint64_t most_lines =
+      std::uint64_t{channels} * device::kExchangeLines * device::kExchangePasses;
   result.exchange = long_form(call.kind) == algorithm && !cut && has_short_form(call, facts) &&
-                    is_short && lines <= std::uint64_t{channels} * device::kExchangeLines;
+                    is_short && lines <= most_lines;
   if (result.exchange) {
     result.plan = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
     result.channels = static_cast<std::uint32_t>(

@@ -153,7 +153,8 @@ void expect_fits(const DevicePlan& plan, const Call& call, const PlanFacts& fact
   if (plan.exchange) {
     const std::uint64_t lines =
         (call.count * size_of(call.type) + device::kLinePayload - 1) / device::kLinePayload;
-    EXPECT_LE((lines + plan.channels - 1) / plan.channels, device::kExchangeLines);
+    EXPECT_LE((lines + plan.channels - 1) / plan.channels,
+              device::kExchangeLines * device::kExchangePasses);
   } else if (!plan.striped) {
     const auto* schedule = schedule_of(call.kind, algorithm);
     const std::uint64_t run = schedule->longest_run(static_cast<std::uint32_t>(facts.world), 1);
@@ -189,14 +190,14 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DeviceChoice, testing::Range(1, kMostRanks + 1)
 
 TEST(DeviceQuestion, IsAskedForLargeCallsOfSeveralProcesses) {
   const PlanFacts facts = facts_of(2);
-  DeviceFacts device{.channels = 32, .slot_bytes = 128 << 10, .map_bytes = 1 << 20};
+  DeviceFacts device{.channels = 32, .slot_bytes = 128 << 10, .map_bytes = 2 << 20};
   const auto asks = [&](const Call& call) {
     return plans_of(call, facts, device, device_algorithm(call, facts))[0].asks;
   };
-  EXPECT_TRUE(asks(all_reduce(1 << 18)));
-  EXPECT_FALSE(asks(all_reduce((1 << 18) - 1)));
-  EXPECT_FALSE(asks(all_reduce(1 << 18, ReduceOp::premulsum)));
-  const Call call = all_reduce(1 << 18);
+  EXPECT_TRUE(asks(all_reduce(1 << 19)));
+  EXPECT_FALSE(asks(all_reduce((1 << 19) - 1)));
+  EXPECT_FALSE(asks(all_reduce(1 << 19, ReduceOp::premulsum)));
+  const Call call = all_reduce(1 << 19);
   EXPECT_FALSE(plans_of(call, facts, device, Algorithm::ring)[0].asks) << "other bits once mapped";
   device.one_process = true;
   EXPECT_FALSE(asks(call));
