@@ -40,6 +40,15 @@ Program receive_from(std::uint32_t rank, std::uint32_t world, std::uint32_t peer
   return Builder(rank, world).loop(1, recv_store(From{peer}, Out{0})).program();
 }
 
+Program send_and_receive(std::uint32_t rank, std::uint32_t world) {
+  const std::int64_t next = std::int64_t{rank} + 1;
+  return Builder(rank, world)
+      .loop(1, send(In{0}, To{next}))
+      .strand()
+      .loop(1, recv_store(From{next}, Out{0}))
+      .program();
+}
+
 Program copy_self(std::uint32_t rank, std::uint32_t world) {
   return Builder(rank, world).loop(1, copy(In{0}, Out{0})).program();
 }

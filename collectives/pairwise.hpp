@@ -18,6 +18,8 @@ Program scatter(std::uint32_t rank, std::uint32_t world, std::uint32_t root);
 // every message has a length of its own. One chunk in or out.
 Program send_to(std::uint32_t rank, std::uint32_t world, std::uint32_t peer);
 Program receive_from(std::uint32_t rank, std::uint32_t world, std::uint32_t peer);
+// Both of them as strands, to and from the next rank, for whoever puts other peers in their places.
+Program send_and_receive(std::uint32_t rank, std::uint32_t world);
 Program copy_self(std::uint32_t rank, std::uint32_t world);
 
 }  // namespace gyre::pairwise

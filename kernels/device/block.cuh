@@ -24,7 +24,9 @@ struct DecodedStep {
   Piece source;  // of its first chunk, if it has one
   Piece target;
   const std::byte* stays;  // where the value lies until the end of the call, or null
-  std::byte* offer;        // where the sender offers to have the answer, or null
+  Side stays_in;
+  bool is_there;     // already, before the step has moved anything
+  std::byte* offer;  // where the sender offers to have the answer, or null
   std::uint32_t senders;
   std::uint32_t receivers;
   std::uint32_t sources;   // operands
@@ -42,9 +44,9 @@ struct Block {
   Work work;
   FoldTask task;
   std::uint32_t channel;
-  std::uint32_t channels;
-  bool stop;    // aborted
-  bool mapped;  // by all ranks (mapped.cuh)
+  std::uint64_t meeting;  // the first channel's next one, when the launch began
+  bool stop;              // aborted
+  bool mapped;            // by all ranks (mapped.cuh)
 
   // Steps are decoded one by each thread of the first warp, ahead of their turn.
   Cursor cursor;  // behind the last of them
@@ -59,10 +61,12 @@ struct Block {
   std::byte* offered[kMostPeers];         // where a sender offers to have the result, or null
   std::byte* slots[kMostPeers];           // where a value that is sent begins, or null: it stays
   std::uint64_t done;                     // bytes of the chunks before the one at work
+  bool posted;                            // to the receivers already, who read the input
 
   LanePair lanes[kMostPeers];
   Ends ends[kMostPeers];
-  std::uint64_t heads[kMostPeers];     // credits as they were when last looked at
+  std::uint64_t began_sent[kMostPeers];  // as it was when the launch began
+  std::uint64_t began_received[kMostPeers];
   std::uint64_t referred[kMostPeers];  // position after the last reference sent; 0: none
   std::uint8_t refers[kMostPeers];
   Shifts shifts[kMostPeers];  // 0 where the peer's addresses are this rank's

@@ -62,24 +62,30 @@ __device__ inline bool needs_fold(const Work& work, const DecodedStep& step) {
 }
 
 // Where the step's value stays unchanged until the end of the call, so that a peer may read it
-// there.
-__device__ inline const std::byte* lasting(const Block& block, const DecodedStep& decoded) {
+// there. What is only copied stays where it comes from, and can be read before it has been.
+__device__ inline void find_lasting(const Block& block, DecodedStep& decoded) {
   const ResolvedStep& step = decoded.step;
-  if (!block.work.by_reference || step.chunks != 1) return nullptr;
-  if (step.target != kNoChunk) {
-    return step.target_side == Side::scratch ? nullptr : decoded.target.at;
+  const bool copies = !decoded.folds && decoded.senders == 0 && step.source_side != Side::scratch;
+  const bool stores = step.target != kNoChunk && step.target_side != Side::scratch;
+  decoded.stays_in = copies ? step.source_side : step.target_side;
+  decoded.stays = nullptr;
+  if (!block.work.by_reference || step.chunks != 1) return;
+  decoded.is_there = copies;
+  if (copies) {
+    decoded.stays = decoded.source.at;
+  } else if (stores) {
+    decoded.stays = decoded.target.at;
   }
-  const bool own = !decoded.folds && decoded.senders == 0 && step.source_side != Side::scratch;
-  return own ? decoded.source.at : nullptr;
 }
 
-// Everything about the step that `step` was resolved to.
-__device__ inline void decode(const Block& block, DecodedStep& decoded) {
-  const ResolvedStep& step = decoded.step;
+// Everything about the step.
+__device__ inline DecodedStep decode(const Block& block, const ResolvedStep& step) {
+  DecodedStep decoded{};
+  decoded.step = step;
   const Rank& rank = block.rank;
   const Work& work = block.work;
   // The channel's tiles are every so manieth of the call's, unless all channels share them.
-  decoded.tile = work.striped ? step.tile : step.tile * block.channels + block.channel;
+  decoded.tile = work.striped ? step.tile : step.tile * work.channels + block.channel;
   decoded.senders = peers_of(step.receive, rank.rank, rank.world).size();
   decoded.receivers = peers_of(step.send, rank.rank, rank.world).size();
   const bool local = step.source != kNoChunk;
@@ -100,23 +106,24 @@ __device__ inline void decode(const Block& block, DecodedStep& decoded) {
   decoded.answers = decoded.folds && step.send.first == step.receive.first &&
                     step.send.count == step.receive.count &&
                     step.send.stride == step.receive.stride;
-  decoded.stays = lasting(block, decoded);
+  find_lasting(block, decoded);
   decoded.offer = nullptr;
   if (step.offer != kNoChunk) {
     decoded.offer = piece_of(block, Side::output, step.offer, 1, 0, decoded.tile).at;
   }
+  return decoded;
 }
 
 // Decodes the next steps. The first warp.
-static __device__ __noinline__ void decode_ahead(Block& block) {
+static __device__ __noinline__ void decode_ahead(Block& any) {
+  Block& block = *shared(&any);
   Cursor cursor = block.cursor;
   for (std::uint32_t i = 0; i < threadIdx.x && !cursor.done(); ++i) cursor.next();
   __syncwarp();
   const bool there = !cursor.done();
   if (there) {
-    DecodedStep& decoded = block.ahead[threadIdx.x];
-    decoded.step = cursor.current();
-    decode(block, decoded);
+    // Made in registers: every store to the block would let the next load from it wait.
+    block.ahead[threadIdx.x] = decode(block, cursor.current());
     cursor.next();
     // The last one that has a step says how many there are.
     if (threadIdx.x == kWarp - 1 || cursor.done()) {

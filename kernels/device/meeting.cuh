@@ -69,7 +69,8 @@ __device__ inline void greet(const Meeting& meeting) {
   }
 }
 
-// Waits for line `index` of a peer. False: stop.
+// Waits for line `index` of a peer. False: stop. Whether the peer is in another call shows in the
+// first line, for which somebody waits.
 __device__ inline bool wait_line(const Meeting& meeting, std::uint32_t peer, std::uint32_t index,
                                  uint4* line) {
   const Rank& rank = meeting.rank;
@@ -81,7 +82,8 @@ __device__ inline bool wait_line(const Meeting& meeting, std::uint32_t peer, std
   const auto hopeless = [&] {
     Matter theirs{};
     const bool left = has_left(rank, peer);
-    if ((!left && !is_on_lane(meeting, peer, &theirs)) || look()) return false;
+    const bool elsewhere = index == 0 && is_on_lane(meeting, peer, &theirs);
+    if ((!left && !elsewhere) || look()) return false;
     report(rank, left ? Fault::left : Fault::other_call, peer, meeting.matter(), theirs);
     return true;
   };

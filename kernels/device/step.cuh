@@ -24,14 +24,17 @@ __device__ inline bool take_message(Block& block, std::uint32_t i, std::uint32_t
   const std::uint64_t position = block.ends[peer].received;
   if (!wait_message(block, peer, lane, position)) return false;
   const std::uint32_t index = slot_index(lane, position);
-  const SlotHeader& header = lane.headers[index];
-  if (header.call != block.work.tag || header.count != block.work.stamp ||
-      header.bytes != block.current().bytes) {
-    report(block.rank, Fault::other_call, peer, matter_of(block), matter_of(header));
+  const SlotHeader& header = *global(&lane.headers[index]);
+  // All at once, since each takes as long as all of them.
+  const Matter theirs = matter_of(header);
+  const SlotKind kind = header.kind;
+  if (theirs.tag != block.work.tag || theirs.stamp != block.work.stamp ||
+      theirs.bytes != block.current().bytes) {
+    report(block.rank, Fault::other_call, peer, matter_of(block), theirs);
     return false;
   }
   block.offered[i] = nullptr;
-  switch (header.kind) {
+  switch (kind) {
     case SlotKind::inlined:
       block.messages[i] = header.inline_data;
       return true;
@@ -45,7 +48,7 @@ __device__ inline bool take_message(Block& block, std::uint32_t i, std::uint32_t
       block.messages[i] = nullptr;
       return true;
     default:
-      report(block.rank, Fault::bad_slot, peer, matter_of(block), matter_of(header));
+      report(block.rank, Fault::bad_slot, peer, matter_of(block), theirs);
       return false;
   }
 }
@@ -65,9 +68,7 @@ __device__ inline void fill_reference(Block& block, const DecodedStep& step, std
   header.kind = SlotKind::address;
   header.location = reinterpret_cast<std::uint64_t>(step.stays);
   SlotHeader::Reference reference{};
-  const ResolvedStep& resolved = step.step;
-  reference.region = static_cast<std::uint64_t>(resolved.target != kNoChunk ? resolved.target_side
-                                                                            : resolved.source_side);
+  reference.region = static_cast<std::uint64_t>(step.stays_in);
   reference.place_location = reinterpret_cast<std::uint64_t>(step.offer);
   header.reference = reference;
   block.referred[peer] = block.ends[peer].sent + 1;
@@ -91,7 +92,7 @@ __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t
   } else if (place != nullptr) {
     header.kind = SlotKind::placed;
     block.slots[i] = place;
-  } else if (step.stays != nullptr && block.refers[peer] != 0) {
+  } else if (step.stays != nullptr && block.refers[peer] != 0 && step.bytes > kPushedBytes) {
     fill_reference(block, step, peer, header);
   } else {
     header.kind = SlotKind::staged;
@@ -101,7 +102,8 @@ __device__ inline bool prepare_send(Block& block, std::uint32_t i, std::uint32_t
 }
 
 // Points the task at the step's i-th chunk. One thread.
-static __device__ __noinline__ void aim(Block& block, std::uint32_t i) {
+static __device__ __noinline__ void aim(Block& any, std::uint32_t i) {
+  Block& block = *shared(&any);
   FoldTask& task = block.task;
   const DecodedStep& decoded = block.current();
   const ResolvedStep& step = decoded.step;
@@ -150,9 +152,20 @@ __device__ inline bool moves_data(const Block& block) {
   return task.targets[0] != task.sources[0];
 }
 
-// Publishes to the step's receivers what all threads have written (a barrier lies between), and
-// gives the senders their slots back. The first warp.
-static __device__ __noinline__ void publish(Block& block) {
+// Whether no receiver needs the step's data to be moved first: all read it in the input.
+__device__ inline bool lies_ready(const Block& block) {
+  const DecodedStep& step = block.current();
+  if (!step.is_there) return false;
+  for (std::uint32_t i = 0; i < step.receivers; ++i) {
+    if (block.slots[i] != nullptr) return false;
+  }
+  return step.receivers != 0;
+}
+
+// Publishes to the step's receivers what all threads have written; a barrier lies between. The
+// first warp.
+static __device__ __noinline__ void post(Block& any) {
+  Block& block = *shared(&any);
   const DecodedStep& step = block.current();
   const Rank& rank = block.rank;
   for (std::uint32_t i = threadIdx.x; i < step.receivers; i += kWarp) {
@@ -161,9 +174,17 @@ static __device__ __noinline__ void publish(Block& block) {
     const std::uint64_t position = block.ends[peer].sent++;
     store_release_system(sequence_of(lane.headers[slot_index(lane, position)]), position + 1);
   }
+}
+
+// The same, unless it was done before, and gives the senders their slots back. The first warp.
+static __device__ __noinline__ void publish(Block& any) {
+  Block& block = *shared(&any);
+  const DecodedStep& step = block.current();
+  const Rank& rank = block.rank;
+  if (!block.posted) post(block);
   for (std::uint32_t i = threadIdx.x; i < step.senders; i += kWarp) {
     const std::uint32_t peer = nth_peer(step.step.receive, rank.rank, rank.world, i);
-    store_release_system(head_of(block.lanes[peer].receive.credit), ++block.ends[peer].received);
+    give_back(block, peer);
   }
 }
 

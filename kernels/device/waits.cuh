@@ -82,7 +82,8 @@ static __device__ __noinline__ bool is_in_exchange(const Block& block, std::uint
                                                    Matter* theirs) {
   if (block.channel != 0) return false;  // the first channel is at work in every call
   const Rank& rank = block.rank;
-  const std::uint64_t number = rank.exchange.counts[0];
+  // A launch that asked has met, which it counts at its end.
+  const std::uint64_t number = block.meeting + (block.work.asks ? 1 : 0);
   const uint4 line = load_line(lines_at(rank, rank.exchange.inbox, number, 0, peer));
   if (!has_flag(line, flag_of(number))) return false;
   *theirs = matter_of(line);
@@ -135,12 +136,21 @@ __device__ inline bool wait_message(const Block& block, std::uint32_t peer, cons
 // Looks at the credit only where what was seen of it before does not do.
 __device__ inline bool wait_credit(Block& block, std::uint32_t peer, const LaneView& lane,
                                    std::uint64_t position) {
-  if (position < block.heads[peer] + lane.slots) return true;
+  std::uint64_t& seen = block.ends[peer].head;
+  if (position < seen + lane.slots) return true;
   const std::uint64_t* head = head_of(lane.credit);
   return wait_for(block, peer, [&] {
-    block.heads[peer] = load_acquire_system(head);
-    return position < block.heads[peer] + lane.slots;
+    seen = load_acquire_system(head);
+    return position < seen + lane.slots;
   });
+}
+
+// Gives the sender the front slot back. All that read it have what they read: a barrier lies
+// between, before which each used what it loaded. So there is nothing to release, and the
+// microsecond that it would take is saved. (Loads that go past the barrier, such as asynchronous
+// copies, would need one.)
+__device__ inline void give_back(Block& block, std::uint32_t peer) {
+  store_relaxed_system(head_of(block.lanes[peer].receive.credit), ++block.ends[peer].received);
 }
 
 // Until the peer has taken everything below `position`.

@@ -1,10 +1,11 @@
 // What the host hands to the interpreter kernels: plain data, the same for CUDA and HIP.
 //
 // One launch runs one call (or one fused group of messages) on one rank. A *chain* is a list of
-// strands that run one after the other; chains run side by side. Every chain has `channels` blocks:
-// block `chain * channels + channel` works on the tiles t of its strands with t % channels ==
-// channel, or on its stripe of every tile, over lanes of that channel alone. So channels never
-// meet, and each is the schedule that the verifier proved, on part of the elements.
+// strands that run one after the other; chains run side by side. Every chain has a block for each
+// of the launch's channels, the first few of which work on a strand: block `channel` of `channels`
+// on the tiles t of the strand with t % channels == channel, or on its stripe of every tile, over
+// lanes of that channel alone. So channels never meet, and each is the schedule that the verifier
+// proved, on part of the elements.
 //
 // Positions of lanes live in device memory (Ends) and not in the launch, so that a captured graph
 // may be replayed.
@@ -32,16 +33,22 @@ inline constexpr std::uint32_t kExchangeKernels = kCopyKernel + 1;
 inline constexpr std::uint32_t kErrandKernel = kExchangeKernels + kCopyKernel + 1;
 inline constexpr std::uint32_t kKernels = kErrandKernel + 1;
 
+// Up to here a message is there sooner if it is sent than if it is read where it lies, and its
+// sender need not wait for that. Every slot has so many bytes.
+inline constexpr std::uint64_t kPushedBytes = 4 << 10;
+
 // Both lanes of one channel between this rank and one peer.
 struct LanePair {
   LaneView send;     // headers and data in the peer's memory, the credit in this rank's
   LaneView receive;  // the other way round
 };
 
-// How far this rank's two ends of a LanePair are. Each is moved by the one block at work there.
+// How far this rank's two ends of a LanePair are, and the credit of the sending one when last
+// looked at. Each end is moved by the one block at work there.
 struct Ends {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
+  std::uint64_t head = 0;
 };
 
 // Tokens that the two strands of a channel have given each other, ever; by the giver.
@@ -89,18 +96,10 @@ struct Shifts {
   std::uint64_t output = 0;
 };
 
-// How a rank's first block tells the others of a launch what was answered.
-struct Verdict {
-  std::uint64_t latest = 0;  // twice the number of the question that was answered, plus the answer
-  std::uint64_t asked = 0;   // questions in launches that have ended
-  std::uint32_t ended = 0;   // blocks that are done with the launch at work; the last one counts it
-};
-
 struct MappingView {
   const Mapping* table = nullptr;   // [peer][kMappings]
   std::uint64_t* missed = nullptr;  // pinned: [peer][2], allocations of which none was found
-  Shifts* shifts = nullptr;         // [peer], of the call at work; the first block writes them
-  Verdict* verdict = nullptr;
+  std::uint32_t* ended = nullptr;   // blocks that are done with the launch at work
 };
 
 enum class Fault : std::uint32_t {
@@ -145,10 +144,10 @@ struct Rank {
 };
 
 inline constexpr std::uint32_t kEveryRank = ~0U;
+inline constexpr std::uint32_t kNoPeer = ~0U;
 
 // One strand of one program on one call's buffers.
 struct Work {
-  const Program* program = nullptr;  // null: Launch::program
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::byte* scratch = nullptr;  // [channel]: scratch_chunks * input slice elements each
@@ -161,10 +160,13 @@ struct Work {
   std::uint32_t tag = 0;    // CallTag
   std::uint32_t element_bytes = 1;
   std::uint32_t next = 0;  // the work that follows in its chain; 0: none (work 0 begins a chain)
+  std::uint32_t channels = 1;    // of the launch's, the first ones: those that share the work
+  std::uint32_t peer = kNoPeer;  // of a message: who is put into the program (message_program())
   std::uint16_t strand = 0;
   bool reducing = false;
   bool by_reference = false;  // the schedule allows references to the buffers
   bool striped = false;       // channels share every tile, stripe by stripe, instead of the tiles
+  bool offers = false;        // some step of the program offers a place for an answer
 
   // Of an exchange: each receiver gets a block of its own of the input; who alone sends, or
   // receives.
@@ -193,7 +195,10 @@ struct Errand {
   std::uint64_t id = 0;
 };
 
-inline constexpr std::uint32_t kInlineWorks = kMaxStrands;
+// Blocks that read what they work on from the host's memory begin microseconds later, the more of
+// them the later.
+inline constexpr std::uint32_t kInlineWorks = 8;
+static_assert(kInlineWorks >= kMaxStrands);
 
 // A kernel's only argument. Works 0 ... chains - 1 begin the chains.
 struct Launch {

@@ -30,6 +30,7 @@
 #include "comm/errands.hpp"
 #include "comm/facts.hpp"
 #include "comm/gate.hpp"
+#include "comm/message_chains.hpp"
 #include "comm/registrations.hpp"
 #include "comm/turns.hpp"
 #include "comm/user_ops.hpp"
@@ -61,6 +62,7 @@ struct DevicePlannedCall : PlannedCall {
   std::uint32_t channels = 1;
   bool striped = false;
   bool exchange = false;
+  bool offers = false;  // some step of the program offers a place for an answer
   std::uint32_t threads = device::kThreads;
   bool asks = false;
   std::uint64_t mapped_slice = 0;
@@ -226,8 +228,6 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> enqueue_messages(std::span<const Call> messages, CallTag tag, std::uint64_t number,
                                 gyreStream_t stream);
   Result<void> enqueue_self_copies(std::span<const Call> calls, gyreStream_t stream);
-  Result<void> launch_chains(std::vector<device::Work> works, std::size_t chains,
-                             std::uint32_t channels, gyreStream_t stream);
 
   // enqueue_errands.cc
   Result<void> open_errands();
@@ -287,6 +287,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   PlanFacts plan_facts_;
   std::unique_ptr<DeviceRank> device_;  // null: a host rank
   DevicePlannedCall device_planned_;
+  std::optional<MessageChains> message_chains_;  // none before the first message
   std::map<std::tuple<CallKind, Algorithm, int>, DeviceSchedule> device_schedules_;
   std::unique_ptr<Errands> errands_;  // null: a host rank, or one whose kernels reach all peers
   std::jthread device_watch_;         // last of them: it ends before what it looks at

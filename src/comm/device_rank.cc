@@ -17,6 +17,7 @@ constexpr std::uint32_t kSlots = 4;  // two_shot needs as many
 // Of slots, per rank: lanes carry what cannot be read where it lies.
 constexpr std::uint64_t kSlotMemory = 16 << 20;
 constexpr std::uint64_t kLeastSlotBytes = 4 << 10;
+static_assert(kLeastSlotBytes >= device::kPushedBytes);
 constexpr std::uint64_t kMostSlotBytes = 128 << 10;
 // Half of what the device holds at once is left to a second communicator and to other kernels.
 constexpr std::uint32_t kShareOfDevice = 2;

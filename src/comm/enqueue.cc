@@ -10,33 +10,14 @@
 #include "comm/call_shapes.hpp"
 #include "comm/communicator.hpp"
 #include "comm/device_rank.hpp"
+#include "comm/device_work.hpp"
 #include "transport/device/leftovers.hpp"
 
 namespace gyre {
 namespace {
 
-// Works of one launch, chain by chain, as they are found in the order of the calls.
-using Chain = std::vector<device::Work>;
-
 std::uint32_t kernel_of(const Call& call) {
   return reduces(call.kind) ? static_cast<std::uint32_t>(call.type) : device::kCopyKernel;
-}
-
-device::Work device_work(const Call& call, std::uint64_t number, int world) {
-  device::Work work;
-  work.input = call.input;
-  work.output = call.output;
-  work.scalar = call.scalar;
-  work.fold.type = call.type;
-  work.fold.op = call.op;
-  work.fold.scale = call.scale;
-  work.fold.scale_bits = call.scale_bits;
-  work.fold.ranks = world;
-  work.stamp = CallStamp::of(call.count, number).value;
-  work.tag = CallTag::of(call).value;
-  work.element_bytes = static_cast<std::uint32_t>(size_of(call.type));
-  work.reducing = reduces(call.kind);
-  return work;
 }
 
 void describe_exchange(const Call& call, device::Work& work) {
@@ -46,21 +27,6 @@ void describe_exchange(const Call& call, device::Work& work) {
       kind == CallKind::reduce_scatter || kind == CallKind::all_to_all || kind == CallKind::scatter;
   if (kind == CallKind::broadcast || kind == CallKind::scatter) work.only_sender = root;
   if (kind == CallKind::reduce || kind == CallKind::gather) work.only_receiver = root;
-}
-
-// Chains end to end, their heads first, as Launch wants them.
-std::vector<device::Work> linked(const std::vector<Chain>& chains) {
-  std::vector<device::Work> works;
-  for (const Chain& chain : chains) works.push_back(chain.front());
-  for (std::size_t c = 0; c < chains.size(); ++c) {
-    std::size_t last = c;
-    for (std::size_t i = 1; i < chains[c].size(); ++i) {
-      works[last].next = static_cast<std::uint32_t>(works.size());
-      last = works.size();
-      works.push_back(chains[c][i]);
-    }
-  }
-  return works;
 }
 
 }  // namespace
@@ -94,6 +60,8 @@ const DevicePlannedCall& Communicator::device_planned(const Call& call) {
   planned.asks = made.asks;
   planned.mapped_slice = made.mapped_slice;
   planned.mapped_tiles = made.mapped_tiles;
+  planned.offers = std::any_of(program.steps, program.steps + program.step_count,
+                               [](const Step& step) { return step.offer.exists(); });
   planned.program = &program;
   return planned;
 }
@@ -138,6 +106,8 @@ Result<void> Communicator::enqueue_collective(const Call& call, gyreStream_t str
   work.output_layout = planned.plan.output;
   work.tiles = planned.plan.tiles;
   work.by_reference = planned.plan.by_reference;
+  work.channels = planned.channels;
+  work.offers = planned.offers;
   work.striped = planned.striped;
   if (planned.exchange) describe_exchange(call, work);
   if (planned.asks) offer_buffers(call, work);
@@ -170,65 +140,25 @@ Result<void> Communicator::released(Result<void> done, std::byte* memory, gyreSt
   return done ? std::move(given) : std::move(done);
 }
 
-// The same messages, in the same classes, on both sides: see MessageSpread.
+// The same messages, in the same chains and channels, on both sides: see MessageSpread.
 Result<void> Communicator::enqueue_messages(std::span<const Call> messages, CallTag tag,
                                             std::uint64_t number, gyreStream_t stream) {
-  const auto world = static_cast<std::uint32_t>(world_);
-  const MessageSpread spread = message_spread(world, device_->facts());
-  std::vector<const Call*> ordered;
-  for (const Call& message : messages) ordered.push_back(&message);
-  const auto distance = [&](const Call& message) {
-    const std::uint32_t other = static_cast<std::uint32_t>(message.root) + world;
-    const std::uint32_t self = static_cast<std::uint32_t>(rank_) + world;
-    return (message.kind == CallKind::send ? other - self + world : self - other + world) % world;
-  };
-  std::stable_sort(ordered.begin(), ordered.end(), [&](const Call* one, const Call* other) {
-    return distance(*one) < distance(*other);
-  });
-  std::vector<Chain> chains(std::size_t{2} * spread.classes);
-  for (const Call* message : ordered) {
-    device::Work work = device_work(*message, number, world_);
-    if (tag.value != 0) work.tag = tag.value;
-    const DevicePlan plan = device_message_plan(*message, spread, device_->facts());
-    work.input_layout = plan.plan.input;
-    work.output_layout = plan.plan.output;
-    work.tiles = plan.plan.tiles;
-    work.striped = plan.striped;
-    work.by_reference = true;
-    work.program = &program_for(*message, Algorithm::pairwise);
-    const std::size_t side = message->kind == CallKind::send ? 0 : 1;
-    chains[2 * (distance(*message) % spread.classes) + side].push_back(work);
-  }
-  std::erase_if(chains, [](const Chain& chain) { return chain.empty(); });
-  if (chains.empty()) return {};
-  return launch_chains(linked(chains), chains.size(), spread.channels, stream);
-}
-
-// Works and the programs they name travel in pinned memory.
-Result<void> Communicator::launch_chains(std::vector<device::Work> works, std::size_t chains,
-                                         std::uint32_t channels, gyreStream_t stream) {
-  std::vector<const Program*> programs;
-  for (const device::Work& work : works) {
-    if (std::find(programs.begin(), programs.end(), work.program) == programs.end()) {
-      programs.push_back(work.program);
-    }
-  }
-  const std::size_t works_bytes = works.size() * sizeof(device::Work);
-  GYRE_TRY_ASSIGN(std::byte* const memory,
-                  device_->staging(works_bytes + programs.size() * sizeof(Program)));
-  auto* const moved = reinterpret_cast<Program*>(memory + works_bytes);
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    std::memcpy(static_cast<void*>(moved + i), programs[i], sizeof(Program));
-  }
-  for (device::Work& work : works) {
-    const auto at = std::find(programs.begin(), programs.end(), work.program);
-    work.program = moved + (at - programs.begin());
-  }
-  std::memcpy(memory, works.data(), works_bytes);
+  if (messages.empty()) return {};
+  if (!message_chains_) message_chains_.emplace(rank_, world_, device_->facts());
+  MessageChains& chains = *message_chains_;
+  chains.arrange(messages, tag, number);
   device::Launch launch;
+  launch.program = chains.program();
+  launch.chains = chains.chains();
+  launch.channels = chains.channels();
+  const auto works = chains.works();
+  if (works.size() <= device::kInlineWorks) {
+    std::copy(works.begin(), works.end(), launch.inline_works);
+    return device_->launch(device::kCopyKernel, launch, device::kThreads, stream);
+  }
+  GYRE_TRY_ASSIGN(std::byte* const memory, device_->staging(works.size_bytes()));
+  std::memcpy(memory, works.data(), works.size_bytes());
   launch.works = reinterpret_cast<const device::Work*>(memory);
-  launch.chains = static_cast<std::uint32_t>(chains);
-  launch.channels = channels;
   GYRE_TRY(device_->launch(device::kCopyKernel, launch, device::kThreads, stream));
   return device_->staged(stream);
 }

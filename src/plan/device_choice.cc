@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "collectives/pairwise.hpp"
 #include "kernels/device/work.hpp"
 
 namespace gyre {
@@ -110,9 +111,11 @@ std::uint64_t slice_for(std::uint64_t bytes, std::uint32_t channels, std::uint64
   return std::clamp(divide_up(bytes, channels), std::min(kLeastSlice, longest), longest);
 }
 
-// How many blocks share `bytes`, none of them for little.
-std::uint32_t channels_for(std::uint64_t bytes, std::uint32_t channels) {
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes / kLeastStripe, 1, channels));
+// How many blocks share chunks of `bytes`: none of them for little, or for no tile.
+std::uint32_t channels_at_work(const DevicePlan& plan, std::uint64_t bytes,
+                               std::uint32_t channels) {
+  const std::uint64_t enough = plan.striped || plan.asks ? bytes / kLeastStripe : plan.plan.tiles;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(enough, 1, channels));
 }
 
 }  // namespace
@@ -183,11 +186,13 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
     if (cut) choice.slice_bytes = std::min(choice.slice_bytes, forced.slice_bytes);
   }
   result.plan = make_plan(call, rank, facts, choice, program, choice.slice_bytes);
-  result.channels =
-      result.striped || result.asks
-          ? channels_for(bytes, channels)
-          : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(result.plan.tiles, 1, channels));
+  result.channels = channels_at_work(result, bytes, channels);
   return result;
+}
+
+Program message_program(int rank, int world) {
+  const auto self = static_cast<std::uint32_t>(rank), ranks = static_cast<std::uint32_t>(world);
+  return pairwise::send_and_receive(self, ranks);
 }
 
 MessageSpread message_spread(std::uint32_t world, const DeviceFacts& device) {
@@ -202,7 +207,6 @@ DevicePlan device_message_plan(const Call& message, const MessageSpread& spread,
   const std::uint64_t bytes = message.count * size_of(message.type);
   DevicePlan result;
   result.striped = device.one_process;
-  result.channels = spread.channels;
   Layout& layout = result.plan.input;
   layout.kind = Layout::Kind::blocked;
   layout.count = layout.stride = message.count;
@@ -211,6 +215,7 @@ DevicePlan device_message_plan(const Call& message, const MessageSpread& spread,
       result.striped ? kLongest : slice_for(bytes, spread.channels, device.slot_bytes));
   result.plan.output = layout;
   result.plan.tiles = layout.tiles();
+  result.channels = channels_at_work(result, bytes, spread.channels);
   return result;
 }
 

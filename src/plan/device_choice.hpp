@@ -59,11 +59,15 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
 // that is not done can always go on, whoever sends to whom: so no group waits for itself.
 struct MessageSpread {
   std::uint32_t classes = 1;
-  std::uint32_t channels = 1;  // of each chain
+  std::uint32_t channels = 1;  // of each chain: those that a message has at most
 };
 MessageSpread message_spread(std::uint32_t world, const DeviceFacts& device);
 
-// How a message is cut.
+// What all messages of a rank to others run: strand 0 sends a chunk, strand 1 receives one. The
+// kernel puts the peer in.
+Program message_program(int rank, int world);
+
+// How a message is cut, and how many of the channels share it.
 DevicePlan device_message_plan(const Call& message, const MessageSpread& spread,
                                const DeviceFacts& device);
 

@@ -8,6 +8,7 @@
 //   header.sequence  sender   store release p + 1 after payload and header are written.
 //                    receiver load acquire; the slot holds position p iff sequence == p + 1.
 //   credit.head      receiver store release p + 1 after it has read everything of position p.
+//                    (Kernels store it relaxed after a barrier: kernels/device/waits.cuh.)
 //                    sender   load acquire; position p may be filled iff p < head + slots.
 //   everything else of a header is written by the sender before its release store.
 //
