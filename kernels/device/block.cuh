@@ -61,7 +61,7 @@ struct Block {
   std::byte* offered[kMostPeers];         // where a sender offers to have the result, or null
   std::byte* slots[kMostPeers];           // where a value that is sent begins, or null: it stays
   std::uint64_t done;                     // bytes of the chunks before the one at work
-  bool posted;                            // to the receivers already, who read the input
+  bool posted;                            // to the receivers already, who read what is copied
 
   LanePair lanes[kMostPeers];
   Ends ends[kMostPeers];

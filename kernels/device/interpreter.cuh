@@ -5,6 +5,8 @@
 // step without a barrier, since nobody else reads what it then writes before the next one.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/device/batch.cuh"
 #include "kernels/device/fold.cuh"
 #include "kernels/device/mapped.cuh"

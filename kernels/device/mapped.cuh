@@ -5,9 +5,10 @@
 // and all come to the same answer:
 //   every rank tells all others the allocations of its buffers, and looks theirs up;
 //   it tells them whether it found all; the answer is yes if everybody did.
-// The first block of a rank writes to the others; all its blocks hear what they say, and its own
-// answer too, so that all go by one answer. What was not found the host learns from `missed`, and
-// maps.
+// The first block of a rank asks, and answers the other ranks and its own other blocks alike; these
+// wait for the answers alone, and take what the first block has found. (By the time that a block
+// begins, a peer may be done with the call, and what was mapped of it is gone.) What was not found
+// the host learns from `missed`, and maps.
 #pragma once
 
 #include "kernels/device/block.cuh"
@@ -44,49 +45,28 @@ __device__ inline bool look_up(const Rank& rank, std::uint32_t peer, std::uint64
   return false;
 }
 
-// Where the number that is added to a peer's addresses on one side is kept.
-__device__ inline std::uint64_t& shift_of(Block& block, std::uint32_t peer, std::uint32_t index) {
-  Shifts& shifts = block.shifts[peer];
-  return index == kInputLine ? shifts.input : shifts.output;
-}
-
-// Hears one of a peer's first lines. False: stop. What is not found leaves kUnreachable; the first
-// block says so, and its answer decides.
+// Hears one of a peer's first lines. False: stop.
 __device__ inline bool hear(Block& block, const Meeting& meeting, std::uint32_t peer,
                             std::uint32_t index) {
-  if (index == 0) return agrees(meeting, peer);
   uint4 line;
   if (!wait_line(meeting, peer, index, &line)) return false;
+  if (index == 0) return is_same_call(meeting, peer, line);
   const std::uint64_t allocation = data_of(line);
-  std::uint64_t& shift = shift_of(block, peer, index);
+  Shifts& shifts = block.shifts[peer];
+  std::uint64_t& shift = index == kInputLine ? shifts.input : shifts.output;
   if (look_up(meeting.rank, peer, allocation, &shift)) return true;
-  shift = kUnreachable;
-  if (blockIdx.x != 0) return true;
   block.mapped = false;
   std::uint64_t* missed = meeting.rank.mappings.missed + 2 * peer + (index - kInputLine);
   if (allocation != kUnreachable) store_relaxed_system(missed, allocation);
   return true;
 }
 
-// The first block has found all, so what this one has not found before is there by now, or is about
-// to be seen. False: stop.
-__device__ inline bool find_at_last(Block& block, const Meeting& meeting, std::uint32_t peer,
-                                    std::uint32_t index) {
-  std::uint64_t& shift = shift_of(block, peer, index);
-  if (shift != kUnreachable) return true;
-  const std::uint64_t allocation = data_of(load_line(meeting.line_from(peer, index)));
-  Patience patience(meeting.rank);
-  while (!look_up(meeting.rank, peer, allocation, &shift)) {
-    if (!patience.lasts_for_own()) return false;
-  }
-  return true;
-}
-
 // Every thread of the warp looks after a line of a peer, so that all are on their way at once.
-__device__ inline void ask(Block& block, const Meeting& meeting) {
+// False, on all of them: stop.
+__device__ inline bool ask(Block& block, const Meeting& meeting) {
   const Rank& rank = meeting.rank;
   const std::uint32_t lane = threadIdx.x % kWarp, lines = rank.world * kQuestionLines;
-  for (std::uint32_t i = lane; blockIdx.x == 0 && i < lines; i += kWarp) {
+  for (std::uint32_t i = lane; i < lines; i += kWarp) {
     const std::uint32_t peer = i / kQuestionLines, index = i % kQuestionLines;
     if (peer != rank.rank) store_line(meeting.line_to(peer, index), question(meeting, index));
   }
@@ -95,10 +75,28 @@ __device__ inline void ask(Block& block, const Meeting& meeting) {
     if (peer != rank.rank && !hear(block, meeting, peer, index)) block.stop = true;
   }
   __syncwarp();
+  const bool stops = block.stop;
+  __syncwarp();  // before one of them stops in what follows
+  return !stops;
 }
 
-// Waits for the answer of a rank. The own one, which the first block gives, counts like the
-// others': another block may find more or less. False: stop.
+// Answers the peers, then the other blocks of this rank, which see what was found after it.
+__device__ inline void answer(const Block& block, const Meeting& meeting) {
+  const Rank& rank = meeting.rank;
+  const std::uint32_t lane = threadIdx.x % kWarp;
+  const uint4 own = line_of(block.mapped ? 1 : 0, meeting.flag);
+  for (std::uint32_t peer = lane; peer < rank.world; peer += kWarp) {
+    if (peer != rank.rank) store_line(meeting.line_to(peer, kAnswerLine), own);
+    store_relaxed_system(&rank.mappings.shifts[peer].input, block.shifts[peer].input);
+    store_relaxed_system(&rank.mappings.shifts[peer].output, block.shifts[peer].output);
+  }
+  __syncwarp();
+  if (lane != 0) return;
+  fence_system();
+  store_line(meeting.line_to(rank.rank, kAnswerLine), own);
+}
+
+// Waits for the answer of a rank. False: stop.
 __device__ inline bool wait_answer(const Meeting& meeting, std::uint32_t peer, uint4* line) {
   if (peer != meeting.rank.rank) return wait_line(meeting, peer, kAnswerLine, line);
   Patience patience(meeting.rank);
@@ -110,13 +108,9 @@ __device__ inline bool wait_answer(const Meeting& meeting, std::uint32_t peer, u
   }
 }
 
-__device__ inline void answer(Block& block, const Meeting& meeting) {
+__device__ inline void hear_answers(Block& block, const Meeting& meeting) {
   const Rank& rank = meeting.rank;
   const std::uint32_t lane = threadIdx.x % kWarp;
-  const uint4 own = line_of(block.mapped ? 1 : 0, meeting.flag);
-  for (std::uint32_t peer = lane; blockIdx.x == 0 && peer < rank.world; peer += kWarp) {
-    store_line(meeting.line_to(peer, kAnswerLine), own);
-  }
   for (std::uint32_t peer = lane; peer < rank.world && !block.stop; peer += kWarp) {
     uint4 line;
     if (!wait_answer(meeting, peer, &line)) {
@@ -125,7 +119,15 @@ __device__ inline void answer(Block& block, const Meeting& meeting) {
       block.mapped = false;
     }
   }
+  fence_system();  // before what the first block found is read
   __syncwarp();
+  if (block.stop || !block.mapped) return;
+  for (std::uint32_t peer = lane; peer < rank.world; peer += kWarp) {
+    if (peer == rank.rank) continue;
+    const Shifts& found = rank.mappings.shifts[peer];
+    block.shifts[peer] = {load_relaxed_system(&found.input), load_relaxed_system(&found.output)};
+    block.refers[peer] = 1;
+  }
 }
 
 // One warp of each block, before the first work begins.
@@ -134,20 +136,11 @@ static __device__ __noinline__ void settle_mapping(Block& any, const Launch& lau
   const Rank& rank = launch.rank;
   const std::uint64_t number = block.meeting;
   const Meeting meeting{rank, launch.inboxes, launch.inline_works[0], 0, number, flag_of(number)};
-  ask(block, meeting);
-  if (block.stop) return;
-  answer(block, meeting);
-  if (block.stop || !block.mapped) return;
-  const std::uint32_t lane = threadIdx.x % kWarp;
-  for (std::uint32_t i = lane; i < rank.world * kQuestionLines; i += kWarp) {
-    const std::uint32_t peer = i / kQuestionLines, index = i % kQuestionLines;
-    if (peer == rank.rank) continue;
-    if (index == 0) {
-      block.refers[peer] = 1;
-    } else if (!find_at_last(block, meeting, peer, index)) {
-      block.stop = true;
-    }
+  if (blockIdx.x == 0) {
+    if (!ask(block, meeting)) return;
+    answer(block, meeting);
   }
+  hear_answers(block, meeting);
 }
 
 // One thread of each block, after its work: then all of them have heard.

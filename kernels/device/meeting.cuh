@@ -95,10 +95,8 @@ __device__ inline bool wait_line(const Meeting& meeting, std::uint32_t peer, std
   return true;
 }
 
-// Whether a peer is in the same call. False: stop.
-__device__ inline bool agrees(const Meeting& meeting, std::uint32_t peer) {
-  uint4 line;
-  if (!wait_line(meeting, peer, 0, &line)) return false;
+// Whether a peer whose first line it is, is in the same call. False: stop.
+__device__ inline bool is_same_call(const Meeting& meeting, std::uint32_t peer, const uint4& line) {
   const uint4 own = meeting.first();
   if (line.x == own.x && line.z == own.z) return true;
   report(meeting.rank, Fault::other_call, peer, meeting.matter(), matter_of(line));
@@ -109,7 +107,9 @@ __device__ inline bool agrees(const Meeting& meeting, std::uint32_t peer) {
 __device__ inline bool agree(const Meeting& meeting) {
   const Rank& rank = meeting.rank;
   for (std::uint32_t peer = first_greeted(); peer < rank.world; peer += blockDim.x) {
-    if (peer != rank.rank && !agrees(meeting, peer)) return false;
+    if (peer == rank.rank) continue;
+    uint4 line;
+    if (!wait_line(meeting, peer, 0, &line) || !is_same_call(meeting, peer, line)) return false;
   }
   return true;
 }

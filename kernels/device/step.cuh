@@ -152,7 +152,7 @@ __device__ inline bool moves_data(const Block& block) {
   return task.targets[0] != task.sources[0];
 }
 
-// Whether no receiver needs the step's data to be moved first: all read it in the input.
+// Whether no receiver needs the step's data to be moved first: all read it where it is copied from.
 __device__ inline bool lies_ready(const Block& block) {
   const DecodedStep& step = block.current();
   if (!step.is_there) return false;

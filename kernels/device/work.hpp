@@ -99,6 +99,7 @@ struct Shifts {
 struct MappingView {
   const Mapping* table = nullptr;   // [peer][kMappings]
   std::uint64_t* missed = nullptr;  // pinned: [peer][2], allocations of which none was found
+  Shifts* shifts = nullptr;         // [peer]: what the first block found for the call at work
   std::uint32_t* ended = nullptr;   // blocks that are done with the launch at work
 };
 

@@ -18,7 +18,7 @@ KERNELS = {  # registers, bytes of stack
     "hip": {"interpret": (248, 264), "move_bytes": (164, 8), "exchange": (129, 3688), "exchange_bytes": (82, 0),
             "wait_for_errand": (6, 0)},
 }
-SPILLS = {  # bytes stored and loaded; functions that are not here spill nothing
+SPILLS = {  # bytes stored and loaded, on HIP registers; functions that are not here spill nothing
     "cuda": {"decode_ahead": 548, "exchange_with": 472, "fold_with": 724, "interpret": 240, "is_on_lane": 40, "leave": 8,
              "move_bytes": 76, "move_elements": 104, "prepare": 8, "run_batch": 8},
     "hip": {"exchange": 472, "exchange_bytes": 95, "interpret": 21, "move_bytes": 13},
@@ -85,7 +85,7 @@ def judge(taken, kernels, spills):
         checks.append((kernel, "registers", taken.registers.get(kernel, -1), registers))
         checks.append((kernel, "bytes of stack", taken.stack.get(kernel, -1), stack))
     for function in sorted(taken.spills):
-        checks.append((function, "bytes of spills", taken.spills[function], spills.get(function, 0)))
+        checks.append((function, "of spills", taken.spills[function], spills.get(function, 0)))
     fine = [0 <= takes <= budget for _, _, takes, budget in checks]
     lines = [f"{'ok' if good else 'FAILED'} {name}: {takes} {what}, budget {budget}".replace(" -1", " none")
              for good, (name, what, takes, budget) in zip(fine, checks)]

@@ -92,6 +92,7 @@ DeviceLanes::Plan DeviceLanes::plan_of(const LaneShape& shape) {
   plan.counts = part(shape.channels * sizeof(std::uint64_t));
   plan.board = part(sizeof(Board));
   plan.mappings = part(shape.world * device::kMappings * sizeof(device::Mapping));
+  plan.shifts = part(shape.world * sizeof(device::Shifts));
   plan.ended = part(sizeof(std::uint32_t));
   plan.exchange = part(device::exchange_inbox_bytes(shape.world, shape.channels));
   plan.data = part(pairs * shape.slots * shape.slot_bytes);
@@ -309,6 +310,7 @@ void DeviceLanes::describe(device::Rank& rank) const {
   rank.exchange.inbox = inbox + plan_.exchange;
   rank.exchange.counts = reinterpret_cast<std::uint64_t*>(inbox + plan_.counts);
   rank.mappings.table = reinterpret_cast<const device::Mapping*>(inbox + plan_.mappings);
+  rank.mappings.shifts = reinterpret_cast<device::Shifts*>(inbox + plan_.shifts);
   rank.mappings.ended = reinterpret_cast<std::uint32_t*>(inbox + plan_.ended);
   rank.reporting = reinterpret_cast<std::uint32_t*>(inbox + plan_.reporting);
 }

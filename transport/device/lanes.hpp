@@ -87,7 +87,7 @@ class DeviceLanes {
   // Where the parts of an inbox begin.
   struct Plan {
     std::size_t headers, credits, probes, ends, tokens, reporting, lanes, refers, counts, board,
-        mappings, ended, exchange, data, bytes;
+        mappings, shifts, ended, exchange, data, bytes;
   };
   static Plan plan_of(const LaneShape& shape);
 

@@ -42,7 +42,7 @@ class Rank0 {
     rank.mailbox = &mailbox_;
     rank.reporting = &reporting_;
     rank.exchange = {inbox(0), counts_};
-    rank.mappings = {table_.data(), missed_, &ended_};
+    rank.mappings = {table_.data(), missed_, shifts_, &ended_};
     launch.chains = 1;
     launch.channels = kBlocks;
     for (std::uint32_t i = 0; i < kRanks; ++i) launch.inboxes.of[i] = inbox(i);
@@ -54,6 +54,7 @@ class Rank0 {
     from_peer[0] = first_line(work.tag, work.stamp, flag);
     from_peer[kInputLine] = from_peer[kOutputLine] = line_of(kAllocation, flag);
     from_peer[kAnswerLine] = line_of(1, flag);
+    answer_ = &from_peer[kAnswerLine];
     for (auto& block : blocks) {
       block = std::make_unique<BlockBytes>();
       block->get().mapped = true;
@@ -65,6 +66,9 @@ class Rank0 {
     place.shift = kShift;
     __atomic_store_n(&place.allocation, kAllocation, __ATOMIC_RELEASE);
   }
+  void unmap() { table_[kMappings + kAllocation] = {}; }
+  void take_the_peers_answer_back() { *answer_ = {}; }
+  void abort() { __atomic_store_n(&mailbox_.abort, 1U, __ATOMIC_RELEASE); }
   std::uint64_t told_the_peer() const {
     return data_of(lines_at(launch.rank, launch.inboxes.of[1], 0, 0, 0)[kAnswerLine]);
   }
@@ -90,6 +94,8 @@ class Rank0 {
   Ends ends_[kRanks * kBlocks];
   std::uint64_t counts_[kBlocks] = {};
   std::uint64_t missed_[2 * kRanks] = {};
+  Shifts shifts_[kRanks];
+  uint4* answer_ = nullptr;
   std::uint32_t ended_ = 0, reporting_ = 0;
   std::uint8_t refers_[kRanks] = {1, 0};
   Mailbox mailbox_;
@@ -132,6 +138,32 @@ TEST(SettleMapping, BlocksThatFindMoreThanTheFirstGoByItsAnswer) {
     EXPECT_FALSE(rank.block(i).stop) << i;
     EXPECT_FALSE(rank.block(i).mapped) << i;
     EXPECT_EQ(rank.block(i).refers[1], 0) << i;
+  }
+}
+
+// A peer that is done with the call may have freed its buffers.
+TEST(SettleMapping, ABlockThatBeginsLateTakesWhatTheFirstFound) {
+  Rank0 rank;
+  rank.map();
+  emulated::run_block(settle_block, &rank, 0);
+  rank.unmap();
+  emulated::run_block(settle_block, &rank, 1);
+  EXPECT_TRUE(rank.block(1).mapped && !rank.block(1).stop);
+  EXPECT_EQ(rank.block(1).shifts[1].input, kShift);
+  EXPECT_EQ(rank.block(1).shifts[1].output, kShift);
+}
+
+// Threads of a warp see the abort at different moments, but meet at all its barriers.
+TEST(SettleMapping, AnAbortEndsAllWaits) {
+  for (int round = 0; round < 200; ++round) {
+    Rank0 rank;
+    rank.map();
+    rank.take_the_peers_answer_back();
+    std::jthread first([&] { emulated::run_block(settle_block, &rank, 0); });
+    if (round % 2 == 0) std::this_thread::yield();
+    rank.abort();
+    first.join();
+    EXPECT_TRUE(rank.block(0).stop);
   }
 }
 
