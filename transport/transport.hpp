@@ -23,6 +23,7 @@
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "base/store_route.hpp"
 #include "bootstrap/job_key.hpp"
 #include "schedule/lane.hpp"
 
@@ -71,6 +72,8 @@ class Link {
   virtual bool flushed() const { return true; }
   // Position after the last slot sent by reference: a call ends only when the peer has taken it.
   std::uint64_t referred_until = 0;
+  // Into the slots of `send`, and into the memory that the peer offers.
+  StoreRoute to_slots, to_places;
 
   // Tries to fill `header` (kind, location, region) so that the peer reads `bytes` at `data` in
   // place instead of through a slot. `by_call`: a read that costs the peer system calls is worth

@@ -14,14 +14,26 @@ constexpr std::uint64_t kBlockBytes = 8 << 10;
 
 void Destinations::write(const Destination& to, std::uint64_t offset, const std::byte* from,
                          std::uint64_t bytes) {
+  // The first block stands for the value.
+  const bool measured = to.route != nullptr && offset == 0 && bytes >= StoreRoute::kLeastBytes;
+  const Ticks began = measured ? ticks_now() : 0;
   switch (to.how) {
     case How::stored:
-      return gyre::copy(to.at + offset, from, bytes);
+      gyre::copy(to.at + offset, from, bytes);
+      break;
     case How::to_peer:
-      return copy_to_peer(to.at + offset, from, bytes);
+      copy_to_peer(to.at + offset, from, bytes);
+      break;
     case How::streamed:
-      return copy_streaming(to.at + offset, from, bytes);
+      copy_streaming(to.at + offset, from, bytes);
+      break;
   }
+  if (!measured) return;
+  const bool past = to.how == How::streamed;
+  // What is still on its way to memory has cost nothing yet.
+  if (past) finish_streaming();
+  to.route->took(past ? StoreRoute::Way::past : StoreRoute::Way::through, bytes,
+                 ticks_now() - began);
 }
 
 bool Destinations::streams() const {

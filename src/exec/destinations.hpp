@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/store_route.hpp"
 #include "kernels/host/reduce.hpp"
 
 namespace gyre {
@@ -24,7 +25,12 @@ class Destinations {
   explicit Destinations(std::size_t most) { all_.reserve(most); }
 
   void clear() { all_.clear(); }
-  void add(std::byte* at, How how) { all_.push_back({at, how}); }
+  void add(std::byte* at, How how) { all_.push_back({at, how, nullptr}); }
+  // Memory that a peer has read, for a value of `bytes`, the better of both ways there.
+  void add_to_peer(std::byte* at, std::uint64_t bytes, StoreRoute& route) {
+    const bool past = route.next(bytes) == StoreRoute::Way::past;
+    all_.push_back({at, past ? How::streamed : How::to_peer, &route});
+  }
   bool empty() const { return all_.empty(); }
 
   // The fold of `sources` to every destination. A destination may be equal to any source, no other
@@ -36,6 +42,7 @@ class Destinations {
   struct Destination {
     std::byte* at;
     How how;
+    StoreRoute* route;  // that is told how long it took, or null
   };
   static void write(const Destination& to, std::uint64_t offset, const std::byte* from,
                     std::uint64_t bytes);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/store_route.hpp"
 #include "transport/transport.hpp"
 
 namespace gyre {
@@ -24,6 +25,7 @@ class Outbox {
   std::byte* take();
   // The slot given out last is about to be sent on `link`.
   void sent(Link& link);
+  StoreRoute& route() { return route_; }
 
  private:
   struct Reader {
@@ -40,6 +42,7 @@ class Outbox {
   std::size_t latest_ = 0;
   std::byte* memory_ = nullptr;
   bool refused_ = false;
+  StoreRoute route_;  // into the slots
 };
 
 }  // namespace gyre

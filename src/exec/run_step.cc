@@ -23,9 +23,10 @@ StrandRun::Moved StrandRun::resolve_run(const ResolvedStep& step) const {
   return moved;
 }
 
-// Everywhere that the i-th chunk goes, `offset` bytes into the value.
-void StrandRun::add_places_of_chunk(const Moved& moved, std::uint64_t chunk, std::uint64_t offset,
-                                    std::byte* small, const Wiring& wiring) const {
+// Everywhere that the i-th chunk goes, `bytes` long and `offset` bytes into the value.
+void StrandRun::add_places_of_chunk(const Moved& moved, std::uint64_t chunk, std::uint64_t bytes,
+                                    std::uint64_t offset, std::byte* small,
+                                    const Wiring& wiring) const {
   const ResolvedStep& step = moved.step;
   wiring.destinations->clear();
   if (step.target != kNoChunk) {
@@ -44,7 +45,8 @@ void StrandRun::add_places_of_chunk(const Moved& moved, std::uint64_t chunk, std
     return;
   }
   for (const std::uint32_t peer : peers_of(step.send, wiring.rank, wiring.world())) {
-    wiring.destinations->add(wiring.link(peer).send.slot() + offset, Destinations::How::to_peer);
+    Link& link = wiring.link(peer);
+    wiring.destinations->add_to_peer(link.send.slot() + offset, bytes, link.to_slots);
   }
 }
 
@@ -71,7 +73,7 @@ void StrandRun::move_chunks(const Moved& moved, std::size_t operands, int local,
       sources[o] = static_cast<int>(o) == local ? memory(side) + at.offset * element_bytes_
                                                 : wiring.messages[o] + offset;
     }
-    add_places_of_chunk(moved, i, offset, small, wiring);
+    add_places_of_chunk(moved, i, bytes, offset, small, wiring);
     if (folds) {
       wiring.destinations->fold(how, sources, at.count);
     } else {

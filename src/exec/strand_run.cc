@@ -173,18 +173,25 @@ bool StrandRun::needs_fold(const ResolvedStep& step, int operands, int local) co
 // The step's own output, and the places of peers.
 void StrandRun::add_results(const Moved& moved, std::span<const std::byte* const> sources,
                             bool referred, const Wiring& wiring) const {
+  using How = Destinations::How;
   // Memory that is read now is in the caches already.
-  const auto how = [&](const std::byte* at) {
-    const bool read = std::find(sources.begin(), sources.end(), at) != sources.end();
-    return work_.streams && !read ? Destinations::How::streamed : Destinations::How::stored;
+  const auto is_read = [&](const std::byte* at) {
+    return std::find(sources.begin(), sources.end(), at) != sources.end();
   };
   if (moved.target != nullptr) {
-    wiring.destinations->add(moved.target,
-                             referred ? Destinations::How::stored : how(moved.target));
+    const bool streams = work_.streams && !referred && !is_read(moved.target);
+    wiring.destinations->add(moved.target, streams ? How::streamed : How::stored);
   }
   for (const std::uint32_t peer : wiring.places->peers()) {
     std::byte* place = wiring.places->at(peer);
-    if (place != nullptr) wiring.destinations->add(place, how(place));
+    if (place == nullptr) continue;
+    if (is_read(place)) {
+      wiring.destinations->add(place, How::stored);
+    } else if (work_.streams) {
+      wiring.destinations->add(place, How::streamed);
+    } else {
+      wiring.destinations->add_to_peer(place, moved.bytes, wiring.link(peer).to_places);
+    }
   }
 }
 
@@ -266,7 +273,7 @@ bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
   for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
     LaneSender& lane = wiring.link(peer).send;
     if (lane.header().kind != SlotKind::staged) continue;
-    wiring.destinations->add(lane.slot(), Destinations::How::to_peer);
+    wiring.destinations->add_to_peer(lane.slot(), moved.bytes, wiring.link(peer).to_slots);
   }
   return referred;
 }
@@ -288,7 +295,7 @@ void StrandRun::share_copies(const Moved& moved, const Wiring& wiring) const {
     wiring.outbox->sent(link);
     used = true;
   }
-  if (used) wiring.destinations->add(slot, Destinations::How::to_peer);
+  if (used) wiring.destinations->add_to_peer(slot, moved.bytes, wiring.outbox->route());
 }
 
 void StrandRun::post_sends(const Moved& moved, const std::byte* value, const Wiring& wiring) const {

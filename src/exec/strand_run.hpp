@@ -133,8 +133,8 @@ class StrandRun {
   Result<bool> execute_run(const Moved& moved, const Wiring& wiring);
   void move_chunks(const Moved& moved, std::size_t operands, int local, std::byte* small,
                    const Wiring& wiring) const;
-  void add_places_of_chunk(const Moved& moved, std::uint64_t chunk, std::uint64_t offset,
-                           std::byte* small, const Wiring& wiring) const;
+  void add_places_of_chunk(const Moved& moved, std::uint64_t chunk, std::uint64_t bytes,
+                           std::uint64_t offset, std::byte* small, const Wiring& wiring) const;
 
   Work work_;
   std::uint64_t element_bytes_;
