@@ -22,8 +22,6 @@ struct alignas(64) ProofLine {
 static_assert(sizeof(ProofLine) == 64);
 
 struct InboxLayout {
-  static constexpr std::uint64_t kHugePage = 2ULL << 20;
-
   std::uint32_t lanes = 0;
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;

@@ -21,7 +21,6 @@ namespace gyre {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 gyreResult bad(const char* what) { return device_failure(gyreErrorInvalidArgument, what); }
 

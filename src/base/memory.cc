@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 namespace gyre {
 
@@ -46,14 +47,54 @@ Result<Mapping> Mapping::reserved(std::size_t bytes) {
   return Mapping(base, bytes);
 }
 
+namespace {
+
+// Address space that begins where a huge page of a file could be mapped from `offset` on; null if
+// there is none, or no such page fits. The caller maps over all of it, `bytes` long.
+void* reserve_for_huge_pages(std::size_t bytes, std::uint64_t offset) {
+  if (bytes < kHugePage || offset % kHugePage != 0) return nullptr;
+  const std::size_t most = bytes + kHugePage;
+  void* const reserved =
+      ::mmap(nullptr, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(reserved);
+  const std::size_t before = round_up(begin, kHugePage) - begin;
+  const std::size_t kept = round_up(bytes, page_size());
+  std::byte* const base = static_cast<std::byte*>(reserved) + before;
+  if (before > 0) ::munmap(reserved, before);
+  ::munmap(base + kept, most - before - kept);
+  return base;
+}
+
+}  // namespace
+
 Result<Mapping> Mapping::shared(const Fd& segment, std::size_t bytes, std::uint64_t offset) {
-  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(),
+  void* const place = reserve_for_huge_pages(bytes, offset);
+  const int flags = MAP_SHARED | (place != nullptr ? MAP_FIXED : 0);
+  void* base = ::mmap(place, bytes, PROT_READ | PROT_WRITE, flags, segment.get(),
                       static_cast<off_t>(offset));
   if (base == MAP_FAILED) {
-    return system_error(fmt::format("mmap of a shared segment of {} bytes", bytes), errno);
+    const int error = errno;
+    if (place != nullptr) ::munmap(place, round_up(bytes, page_size()));
+    return system_error(fmt::format("mmap of a shared segment of {} bytes", bytes), error);
   }
   ::madvise(base, bytes, MADV_HUGEPAGE);
   return Mapping(base, bytes);
+}
+
+void Mapping::commit_huge_pages() const {
+#ifndef MADV_COLLAPSE
+  constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
+#endif
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  const std::uintptr_t begin = round_up(base, kHugePage);
+  const std::uintptr_t end = (base + bytes_) / kHugePage * kHugePage;
+  if (begin >= end) return;
+  // Of a range without any page the kernel makes none.
+  for (std::uintptr_t at = begin; at < end; at += kHugePage) {
+    (void)*reinterpret_cast<const volatile std::byte*>(at);
+  }
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE);
 }
 
 Result<Fd> create_segment(std::size_t bytes) {

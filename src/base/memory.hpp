@@ -11,6 +11,8 @@
 
 namespace gyre {
 
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 // A range of mapped memory. Movable; unmaps on destruction.
 class Mapping {
  public:
@@ -25,7 +27,12 @@ class Mapping {
   // The same, promised to nobody: for address space of which little is ever touched.
   static Result<Mapping> reserved(std::size_t bytes);
   // A shared segment, or the part of a file from `offset` on, which is a multiple of the page size.
+  // It lies where huge pages of the file can be mapped.
   static Result<Mapping> shared(const Fd& segment, std::size_t bytes, std::uint64_t offset = 0);
+
+  // Memory for all of a fresh shared segment, now, in huge pages where that can be: also where the
+  // kernel gives shared memory none by itself (shmem_enabled=never, the usual setting).
+  void commit_huge_pages() const;
 
   std::byte* data() const { return static_cast<std::byte*>(base_); }
   std::size_t size() const { return bytes_; }

@@ -116,9 +116,10 @@ TEST(Paths, RegistryPrefersTheShortestPath) {
 }
 
 TEST(Paths, MemoryOfThePoolIsReadInPlaceByPeers) {
+  constexpr std::size_t kWhole = kHugePage;  // larger than what is rounded up
   World world(kShm, 2);
-  auto* memory = static_cast<std::byte*>(*region_alloc(1 << 20));
-  const auto data = pattern(4, 1 << 20);
+  auto* memory = static_cast<std::byte*>(*region_alloc(kWhole));
+  const auto data = pattern(4, kWhole);
   std::memcpy(memory, data.data(), data.size());
   SlotHeader header;
   EXPECT_FALSE(world[0].link(1).refer(memory, 100, false, header)) << "too small to be worth it";
@@ -140,7 +141,7 @@ TEST(Paths, MemoryOfThePoolIsReadInPlaceByPeers) {
   const std::byte* in_place = world[1].link(0).locate(received, received.bytes);
   ASSERT_NE(in_place, nullptr);
   EXPECT_NE(in_place, memory + 4096) << "a mapping of its own";
-  received.location = (1 << 20) - 4096;
+  received.location = kWhole - 4096;
   EXPECT_EQ(world[1].link(0).locate(received, received.bytes), nullptr);
   received.location = ~0ULL - 100;
   EXPECT_EQ(world[1].link(0).locate(received, received.bytes), nullptr);

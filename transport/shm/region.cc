@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <atomic>
@@ -47,6 +48,16 @@ struct Region {
   std::uint64_t device = 0, inode = 0;
   int holds = 0;
 };
+
+// From here on memory is given in whole huge pages, as devices' memory is.
+constexpr std::size_t kWholeHugePages = kHugePage / 2;
+
+// Memory of which perhaps little will be used stays a promise.
+bool worth_committing(std::size_t bytes) {
+  struct sysinfo info {};
+  if (::sysinfo(&info) != 0) return false;
+  return bytes <= static_cast<std::uint64_t>(info.freeram) * info.mem_unit / 8;
+}
 
 std::uint64_t page_of(std::uint64_t address) { return address & ~(page_size() - 1); }
 
@@ -174,15 +185,17 @@ std::optional<RegionRef> Registry::find(std::uint64_t begin, std::uint64_t bytes
 
 Result<void*> Registry::alloc(std::size_t bytes) {
   // Rounded up to pages, the largest numbers would become small ones.
-  if (bytes > std::numeric_limits<std::size_t>::max() - page_size()) {
+  if (bytes > std::numeric_limits<std::size_t>::max() - kHugePage) {
     return Error{Status::system, fmt::format("out of memory: {} bytes were asked for", bytes)};
   }
-  const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), page_size());
+  const std::size_t unit = bytes >= kWholeHugePages ? kHugePage : page_size();
+  const std::size_t size = round_up(std::max<std::size_t>(bytes, 1), unit);
   Region region;
   if (auto segment = create_segment(size)) {
     if (auto memory = Mapping::shared(*segment, size)) {
       region.file = *std::move(segment);
       region.memory = *std::move(memory);
+      if (worth_committing(size)) region.memory.commit_huge_pages();
     }
   }
   if (!region.memory) {
