@@ -147,9 +147,7 @@ std::vector<Entry> call_entries() {
        "The schedule that runs a collective, whatever the size; averages need one of fixed order",
        true},
       {"NCCL_PROTO", Text{&S::proto, "[function:][^]LL,LL128,Simple;..."},
-       "LL: whether small calls may take their short form (of host ranks all-reduces alone); there "
-       "is no LL128",
-       true},
+       "LL: whether small calls may take their short form; there is no LL128", true},
       {"NCCL_MIN_NCHANNELS", Integer{&S::min_channels, 1, 64},
        "From 2 on, rings of host ranks run in both directions", true},
       {"NCCL_MAX_NCHANNELS", Integer{&S::max_channels, 1, 64},

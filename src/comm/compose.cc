@@ -43,12 +43,20 @@ Layout one_block(std::uint64_t count, std::uint64_t slice) {
   return layout;
 }
 
-// Whether the call is small enough for the one-shot all-reduce's short form, which sends what it
-// was given.
-bool is_exchange(const PlannedCall& call, const PlanFacts& facts) {
-  return facts.short_form[index_of(call.kind)] && call.op != ReduceOp::premulsum &&
-         call.plan.algorithm == Algorithm::one_shot && call.plan.tiles == 1 &&
-         call.program->world > 1 && call.count * size_of(call.type) <= ExchangeRun::kMostBytes;
+// Whether each rank of such a schedule sends each other one at most one message, of what it was
+// given, and nothing that it got.
+bool sends_directly(Algorithm algorithm) {
+  return algorithm == Algorithm::one_shot || algorithm == Algorithm::direct ||
+         algorithm == Algorithm::pairwise;
+}
+
+// Whether the call is small enough for the short form of direct schedules, which sends what it was
+// given.
+bool has_short_form(const PlannedCall& call, const PlanFacts& facts) {
+  const bool scales = reduces(call.kind) && call.op == ReduceOp::premulsum;
+  return facts.short_form[index_of(call.kind)] && is_exchange(call.kind) && !scales &&
+         sends_directly(call.plan.algorithm) && call.plan.tiles == 1 && call.program->world > 1 &&
+         call.count * size_of(call.type) <= ExchangeRun::kMostBytes;
 }
 
 // Each strand of the program is a chain of its own.
@@ -133,8 +141,11 @@ Result<void> Communicator::compose_collective(const Call& call, std::size_t& use
                                            static_cast<std::uint64_t>(settings_.stream_bytes);
   work.by_reference = planned.plan.by_reference;
   GYRE_TRY_ASSIGN(work.scratch, scratch_for(planned, launch));
-  if (is_exchange(planned, plan_facts_)) {
-    launch.exchange.emplace(work, call.count);
+  if (has_short_form(planned, plan_facts_)) {
+    const std::uint64_t bytes = call.count * size_of(call.type);
+    launch.exchange.emplace(
+        work, exchange_of(call, bytes, static_cast<std::uint32_t>(rank_), planned.program->world),
+        call.count);
   } else {
     add_strands(work, launch);
   }

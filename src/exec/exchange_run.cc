@@ -20,8 +20,9 @@ void fill(const Link& link, const std::byte* from, std::uint64_t bytes) {
 
 }  // namespace
 
-ExchangeRun::ExchangeRun(const Work& work, std::uint64_t elements)
-    : input_(work.input),
+ExchangeRun::ExchangeRun(const Work& work, const Exchange& exchange, std::uint64_t elements)
+    : exchange_(exchange),
+      input_(work.input),
       output_(work.output),
       elements_(elements),
       bytes_(elements * size_of(work.fold.type)),
@@ -36,12 +37,18 @@ void ExchangeRun::restart(const std::byte* input, std::byte* output, CallStamp s
   sent_ = false;
 }
 
+int ExchangeRun::awaited_sender(const Wiring& wiring) const {
+  if (!sent_) return -1;
+  for (const std::uint32_t peer : peers_of(exchange_.from, wiring.rank, wiring.world())) {
+    if (wiring.link(peer).receive.front() == nullptr) return static_cast<int>(peer);
+  }
+  return -1;
+}
+
 int ExchangeRun::blocked_on(const Wiring& wiring) const {
-  for (std::size_t peer = 0; peer < wiring.links.size(); ++peer) {
-    Link* const link = wiring.links[peer];
-    if (link == nullptr) continue;
-    const bool ready = sent_ ? link->receive.front() != nullptr : link->send.has_credit();
-    if (!ready) return static_cast<int>(peer);
+  if (sent_) return awaited_sender(wiring);
+  for (const std::uint32_t peer : peers_of(exchange_.to, wiring.rank, wiring.world())) {
+    if (!wiring.link(peer).send.has_credit()) return static_cast<int>(peer);
   }
   return -1;
 }
@@ -53,43 +60,56 @@ Result<Progress> ExchangeRun::try_step(const Wiring& wiring) {
     sent_ = true;
     if (blocked_on(wiring) >= 0) return Progress::stepped;
   }
-  GYRE_TRY(fold_all(wiring));
+  GYRE_TRY(exchange_.folds ? fold_all(wiring) : store_all(wiring));
+  for (const std::uint32_t peer : peers_of(exchange_.from, wiring.rank, wiring.world())) {
+    Link& link = wiring.link(peer);
+    link.receive.release();
+    wiring.bells->add_credit(link);
+  }
   return Progress::done;
 }
 
 void ExchangeRun::send_all(const Wiring& wiring) const {
-  for (Link* const link : wiring.links) {
-    if (link == nullptr) continue;
-    SlotHeader& header = link->send.header();
+  for (const std::uint32_t peer : peers_of(exchange_.to, wiring.rank, wiring.world())) {
+    Link& link = wiring.link(peer);
+    SlotHeader& header = link.send.header();
     header.bytes = bytes_;
     header.count = stamp_.value;
     header.call = tag_.value;
-    fill(*link, input_, bytes_);
-    link->send.post();
-    if (bytes_ > kInlineBytes) link->send.claim_slot(bytes_);
-    wiring.bells->add(*link);
+    fill(link, input_ + peer * exchange_.input_stride, bytes_);
+    link.send.post();
+    if (bytes_ > kInlineBytes) link.send.claim_slot(bytes_);
+    wiring.bells->add(link);
   }
 }
 
+// Where the peer's message lies; it is there.
+Result<const std::byte*> ExchangeRun::receive(std::uint32_t peer, const Wiring& wiring) const {
+  const Link& link = wiring.link(peer);
+  const SlotHeader& header = link.receive.header();
+  GYRE_TRY(expect_call(header, {tag_, stamp_, bytes_}, peer, wiring.rank));
+  return header.kind == SlotKind::inlined ? header.inline_data : link.receive.slot();
+}
+
 Result<void> ExchangeRun::fold_all(const Wiring& wiring) const {
-  for (std::size_t peer = 0; peer < wiring.links.size(); ++peer) {
-    Link* const link = wiring.links[peer];
-    wiring.operands[peer] = input_;
-    if (link == nullptr) continue;
-    const SlotHeader& header = link->receive.header();
-    GYRE_TRY(
-        expect_call(header, {tag_, stamp_, bytes_}, static_cast<std::uint32_t>(peer), wiring.rank));
-    wiring.operands[peer] =
-        header.kind == SlotKind::inlined ? header.inline_data : link->receive.slot();
+  wiring.operands[wiring.rank] = own_part(wiring);
+  for (const std::uint32_t peer : peers_of(exchange_.from, wiring.rank, wiring.world())) {
+    GYRE_TRY_ASSIGN(wiring.operands[peer], receive(peer, wiring));
   }
   Fold how = fold_;
   how.local = static_cast<int>(wiring.rank);
   how.finish = true;
   fold(how, output_, wiring.operands.first(wiring.links.size()), elements_);
-  for (Link* const link : wiring.links) {
-    if (link == nullptr) continue;
-    link->receive.release();
-    wiring.bells->add_credit(*link);
+  return {};
+}
+
+Result<void> ExchangeRun::store_all(const Wiring& wiring) const {
+  if (exchange_.keeps) {
+    copy(output_ + wiring.rank * exchange_.output_stride, own_part(wiring), bytes_);
+  }
+  for (const std::uint32_t peer : peers_of(exchange_.from, wiring.rank, wiring.world())) {
+    GYRE_TRY_ASSIGN(const std::byte* const message, receive(peer, wiring));
+    copy(output_ + peer * exchange_.output_stride, message, bytes_);
   }
   return {};
 }

@@ -1,13 +1,14 @@
-// The one-shot all-reduce of a small message in a straight line: everybody sends everything to
-// everybody and folds for itself, in rank order.
+// A collective of small messages in a straight line: everybody sends what the others need of it,
+// and folds or stores what they sent when all of it is there.
 //
-// It does what the strands of direct::one_shot_all_reduce do, slot by slot; ranks may run either.
-// Small calls are all overhead: between two ranks, 8 bytes took 2,100 instructions through the
-// interpreter besides the waits, and take 600 here.
+// It does what the strands of the direct schedules do, slot by slot; ranks may run either. Small
+// calls are all overhead: between two ranks, an all-reduce of 8 bytes took 2,100 instructions
+// through the interpreter besides the waits, and takes 600 here.
 #pragma once
 
 #include <cstdint>
 
+#include "exec/exchange.hpp"
 #include "exec/strand_run.hpp"
 
 namespace gyre {
@@ -17,23 +18,32 @@ class ExchangeRun {
   // Larger messages gain nothing, and may travel by the outbox.
   static constexpr std::uint64_t kMostBytes = 4095;
 
-  // `work` is an all-reduce of `elements`, at most kMostBytes.
-  ExchangeRun(const Work& work, std::uint64_t elements);
+  // `work` is an exchange of messages of `elements`, at most kMostBytes.
+  ExchangeRun(const Work& work, const Exchange& exchange, std::uint64_t elements);
 
   // The same work from the start, on other buffers and under another number.
   void restart(const std::byte* input, std::byte* output, CallStamp stamp);
 
-  // Sends, if it has not, when every lane has a free slot; folds when every peer's message is
-  // there.
+  // Sends, if it has not, when every lane has a free slot; the rest when every message is there.
   Result<Progress> try_step(const Wiring& wiring);
 
-  // The peer whose lane it waits for, or -1.
+  // The peer whose lane it waits for, or -1; and the first whose message is all it waits for, or
+  // -1.
   int blocked_on(const Wiring& wiring) const;
+  int awaited_sender(const Wiring& wiring) const;
+  CallTag tag() const { return tag_; }
+  CallStamp stamp() const { return stamp_; }
 
  private:
   void send_all(const Wiring& wiring) const;
+  Result<const std::byte*> receive(std::uint32_t peer, const Wiring& wiring) const;
   Result<void> fold_all(const Wiring& wiring) const;
+  Result<void> store_all(const Wiring& wiring) const;
+  const std::byte* own_part(const Wiring& wiring) const {
+    return input_ + wiring.rank * exchange_.input_stride;
+  }
 
+  Exchange exchange_;
   const std::byte* input_;
   std::byte* output_;
   std::uint64_t elements_;

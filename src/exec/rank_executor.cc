@@ -174,7 +174,11 @@ std::optional<int> RankExecutor::lost_receiver() const {
 
 // A peer that must send before any unfinished chain of the launch can go on.
 std::optional<AwaitedPeer> RankExecutor::awaited_by(const Launch& launch) const {
-  if (launch.exchange) return std::nullopt;
+  if (launch.exchange) {
+    const int peer = launch.exchange->awaited_sender(wiring_);
+    if (peer < 0) return std::nullopt;
+    return awaits(peer, launch.exchange->tag(), launch.exchange->stamp());
+  }
   int peer = -1;
   const StrandRun* waiting = nullptr;
   for (const Launch::Chain& chain : launch.chains) {
@@ -188,9 +192,12 @@ std::optional<AwaitedPeer> RankExecutor::awaited_by(const Launch& launch) const 
     if (peer < 0 || !run.awaits(peer, wiring_)) return std::nullopt;
   }
   if (peer < 0) return std::nullopt;
+  return awaits(peer, waiting->tag(), waiting->stamp());
+}
+
+AwaitedPeer RankExecutor::awaits(int peer, CallTag tag, CallStamp stamp) const {
   const Link& link = *config_.links[static_cast<std::size_t>(peer)];
-  return AwaitedPeer{peer, link.send.position(), link.receive.position(), waiting->tag().value,
-                     waiting->stamp().value};
+  return {peer, link.send.position(), link.receive.position(), tag.value, stamp.value};
 }
 
 AwaitedPeer RankExecutor::awaited() const {

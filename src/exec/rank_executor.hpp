@@ -88,6 +88,7 @@ class RankExecutor {
   std::optional<int> blocked_for_ever(const Launch& launch) const;
   std::optional<int> lost_receiver() const;
   std::optional<AwaitedPeer> awaited_by(const Launch& launch) const;
+  AwaitedPeer awaits(int peer, CallTag tag, CallStamp stamp) const;
   bool references_taken();
   void await_peers_at_work() const;
   bool flushed() const;

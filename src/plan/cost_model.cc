@@ -55,11 +55,17 @@ double shared_bound(const MachineFacts& machine, const HostCosts& costs,
   return seconds;
 }
 
-// What host executors save by themselves over memory: small one-shots have a short form, and who
-// sends one large chunk to all others writes it once, or lets them read it, or places results where
-// they belong.
-double saved(const CatalogueEntry& entry, const Saving& saving, std::uint64_t bytes) {
-  if (entry.algorithm == "one_shot") return bytes <= saving.short_form_most ? saving.short_form : 1;
+// What host executors save by themselves over memory: schedules of one small message to each have a
+// short form, and who sends one large chunk to all others writes it once, or lets them read it, or
+// places results where they belong.
+double saved(const CatalogueEntry& entry, const Saving& saving, std::uint64_t bytes,
+             std::uint32_t world) {
+  using enum CollectiveKind;
+  const bool blocks = entry.kind != all_reduce && entry.kind != broadcast && entry.kind != reduce;
+  const bool one_hop =
+      entry.algorithm == "one_shot" || entry.algorithm == "direct" || entry.algorithm == "pairwise";
+  const std::uint64_t each = blocks ? bytes / world : bytes;
+  if (one_hop && each <= saving.short_form_most) return saving.short_form;
   const bool direct = entry.algorithm == "two_shot" || entry.algorithm == "direct";
   return direct && bytes >= saving.direct_from ? saving.direct : 1;
 }
@@ -186,7 +192,7 @@ double CostModel::seconds(const CatalogueEntry& entry, std::uint64_t slice_bytes
   const Point& high = points[next];
   const double whole =
       on_line(low.bytes, low.seconds, high.bytes, high.seconds, std::max(size, low.bytes));
-  return in_memory_ ? whole * saved(entry, costs_.saving, bytes) : whole;
+  return in_memory_ ? whole * saved(entry, costs_.saving, bytes, world_) : whole;
 }
 
 }  // namespace gyre
