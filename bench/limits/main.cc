@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,7 +29,7 @@ Cores two_cores() {
 
 // Latencies and connections of the first two cores, memory of all of them.
 nlohmann::ordered_json measure(const Cores& cores, const std::vector<std::size_t>& sizes,
-                               double seconds) {
+                               std::size_t span, double seconds) {
   if (cores.size() < 2) throw std::runtime_error("two cores are needed, and there is one");
   const Cores pair{cores[0], cores[1]};
   nlohmann::ordered_json report;
@@ -39,8 +40,10 @@ nlohmann::ordered_json measure(const Cores& cores, const std::vector<std::size_t
   report["tcp_stream_gbps"] = tcp.stream_gbps;
   report["tcp_duplex_gbps"] = tcp.duplex_gbps;
   report["memory"] = nlohmann::ordered_json::array();
+  for (const std::size_t bytes : sizes) span = std::max(span, bytes);
+  const MemoryLimits memory(cores, span);
   for (const std::size_t bytes : sizes) {
-    const MemoryRate rate = memory_rate(cores, bytes, seconds);
+    const MemoryRate rate = memory.rate(bytes, seconds);
     report["memory"].push_back(
         {{"bytes", bytes}, {"copy_gbps", rate.copy_gbps}, {"sum_gbps", rate.sum_gbps}});
   }
@@ -51,15 +54,20 @@ int execute(int argc, char** argv) {
   CLI::App app{"What some cores of this machine can do at best", "host_limits"};
   Cores cores;
   std::vector<std::size_t> sizes{4096, 65536, 1 << 20, 16 << 20, 64 << 20};
+  std::size_t span = 0;
   double seconds = 0.1;
   app.add_option("--sizes", sizes, "Bytes of the arrays")->delimiter(',');
+  app.add_option(
+      "--span", span,
+      "Bytes of the larger arrays of which each repetition takes the next part (default: "
+      "the largest of the sizes)");
   app.add_option("--cores", cores, "CPUs to measure, one of each core (default: the first two)")
       ->delimiter(',')
       ->check(CLI::Range(0, CPU_SETSIZE - 1));
   app.add_option("--seconds", seconds, "For each figure")->check(CLI::Range(0.0, 60.0));
   CLI11_PARSE(app, argc, argv);
   try {
-    fmt::print("{}\n", measure(cores.empty() ? two_cores() : cores, sizes, seconds).dump(1));
+    fmt::print("{}\n", measure(cores.empty() ? two_cores() : cores, sizes, span, seconds).dump(1));
     return 0;
   } catch (const std::exception& failure) {
     fmt::print(stderr, "host_limits: {}\n", failure.what());

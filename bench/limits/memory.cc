@@ -1,10 +1,14 @@
 #include "bench/limits/memory.hpp"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -32,6 +36,13 @@ void sum(const Part& part) {
 
 #ifdef __x86_64__
 // Past the caches, so that c need not be read before it is written.
+void copy_streaming(const Part& part) {
+  for (std::size_t i = 0; i < part.floats; i += 4) {
+    _mm_stream_ps(part.c + i, _mm_load_ps(part.a + i));
+  }
+  _mm_sfence();
+}
+
 void sum_streaming(const Part& part) {
   for (std::size_t i = 0; i < part.floats; i += 4) {
     _mm_stream_ps(part.c + i, _mm_add_ps(_mm_load_ps(part.a + i), _mm_load_ps(part.b + i)));
@@ -46,37 +57,52 @@ void sum_streaming(const Part& part) {
   }
 }
 
+constexpr Kernel kCopies[] = {copy, copy_streaming};
 constexpr Kernel kSums[] = {sum, sum_streaming, sum_wide};
 std::span<const Kernel> sums() {
   return std::span(kSums).first(__builtin_cpu_supports("avx512f") != 0 ? 3 : 2);
 }
 #else
+constexpr Kernel kCopies[] = {copy};
 constexpr Kernel kSums[] = {sum};
 std::span<const Kernel> sums() { return kSums; }
 #endif
+std::span<const Kernel> copies() { return kCopies; }
 
 struct Free {
   void operator()(float* memory) const { std::free(memory); }
 };
 using Array = std::unique_ptr<float, Free>;
 
-Array make_array(std::size_t floats) {
-  auto* memory = static_cast<float*>(std::aligned_alloc(kLine, floats * sizeof(float)));
+Array make_array(std::size_t bytes) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const std::size_t whole = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  auto* memory = static_cast<float*>(std::aligned_alloc(kHugePage, whole));
   if (memory == nullptr) throw std::bad_alloc();
-  std::memset(memory, 0, floats * sizeof(float));
+  ::madvise(memory, whole, MADV_HUGEPAGE);  // no page walks among what is timed
+  std::memset(memory, 0, whole);
   return Array(memory);
 }
 
-double rate(const Cores& cores, const Part& whole, Kernel kernel, double seconds) {
-  const std::size_t share = whole.floats / cores.size();
-  const std::size_t bytes = whole.floats * sizeof(float);
+// The repetitions of a kernel over arrays of `floats` in larger ones.
+struct Walk {
+  Part whole;
+  std::size_t floats;
+  std::size_t at(std::size_t repetition) const {
+    return repetition % (whole.floats / floats) * floats;
+  }
+};
+
+double measured(const Cores& cores, const Walk& walk, Kernel kernel, double seconds) {
+  const std::size_t share = walk.floats / cores.size();
+  const std::size_t bytes = walk.floats * sizeof(float);
   // As many repetitions as take longer than starting the threads together does.
   const std::size_t repetitions = std::max<std::size_t>(1, (std::size_t{8} << 20) / bytes);
+  std::size_t first = 0;
   const auto body = [&](std::size_t side) {
-    const std::size_t at = side * share;
-    const Part part{whole.c + at, whole.a + at, whole.b + at, share};
     for (std::size_t i = 0; i < repetitions; ++i) {
-      kernel(part);
+      const std::size_t at = walk.at(first + i) + side * share;
+      kernel({walk.whole.c + at, walk.whole.a + at, walk.whole.b + at, share});
       asm volatile("" ::: "memory");  // lest the compiler drop all but the last
     }
   };
@@ -85,24 +111,39 @@ double rate(const Cores& cores, const Part& whole, Kernel kernel, double seconds
   do {
     const double taken = timed_together(cores, body);
     best = std::max(best, static_cast<double>(bytes * repetitions) / taken / 1e9);
+    first += repetitions;
   } while (now() < end);
   return best;
 }
 
 }  // namespace
 
-MemoryRate memory_rate(const Cores& cores, std::size_t bytes, double seconds) {
+struct MemoryLimits::Arrays {
+  explicit Arrays(std::size_t each)
+      : a(make_array(each)), b(make_array(each)), c(make_array(each)), bytes(each) {}
+  Array a, b, c;
+  std::size_t bytes;
+};
+
+MemoryLimits::MemoryLimits(Cores cores, std::size_t span)
+    : cores_(std::move(cores)),
+      arrays_(std::make_unique<Arrays>(std::max(span, cores_.size() * kLine))) {}
+
+MemoryLimits::~MemoryLimits() = default;
+
+MemoryRate MemoryLimits::rate(std::size_t bytes, double seconds) const {
   // Equally many lines for each core, one at least.
-  const std::size_t n = cores.size();
-  const std::size_t floats = std::max(n, bytes / kLine / n * n) * kLineFloats;
-  const Array a = make_array(floats);
-  const Array b = make_array(floats);
-  const Array c = make_array(floats);
-  const Part whole{c.get(), a.get(), b.get(), floats};
+  const std::size_t n = cores_.size();
+  const std::size_t lines = std::min(bytes, arrays_->bytes) / kLine / n * n;
+  const Walk walk{
+      {arrays_->c.get(), arrays_->a.get(), arrays_->b.get(), arrays_->bytes / sizeof(float)},
+      std::max(n, lines) * kLineFloats};
   MemoryRate result;
-  result.copy_gbps = rate(cores, whole, copy, seconds);
+  for (const Kernel kernel : copies()) {
+    result.copy_gbps = std::max(result.copy_gbps, measured(cores_, walk, kernel, seconds));
+  }
   for (const Kernel kernel : sums()) {
-    result.sum_gbps = std::max(result.sum_gbps, rate(cores, whole, kernel, seconds));
+    result.sum_gbps = std::max(result.sum_gbps, measured(cores_, walk, kernel, seconds));
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "bench/limits/cores.hpp"
 
@@ -12,7 +13,25 @@ struct MemoryRate {
   double sum_gbps = 0;   // bytes of c in c = a + b, floats
 };
 
-// The best of what fits into `seconds`, for arrays of `bytes` each, which the cores share evenly.
-MemoryRate memory_rate(const Cores& cores, std::size_t bytes, double seconds);
+// Takes each repetition's arrays from the next place in larger ones, as nccl-tests and the *_perf
+// programs do with their buffers: what does not fit the caches together comes from memory, however
+// short the arrays of one repetition are.
+class MemoryLimits {
+ public:
+  // `span`: bytes of each of the larger arrays.
+  MemoryLimits(Cores cores, std::size_t span);
+  ~MemoryLimits();
+  MemoryLimits(const MemoryLimits&) = delete;
+  MemoryLimits& operator=(const MemoryLimits&) = delete;
+
+  // The best of what fits into `seconds`, for arrays of `bytes` each (at most the span), which the
+  // cores share evenly.
+  MemoryRate rate(std::size_t bytes, double seconds) const;
+
+ private:
+  struct Arrays;
+  Cores cores_;
+  std::unique_ptr<Arrays> arrays_;
+};
 
 }  // namespace gyre::limits
