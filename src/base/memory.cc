@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,10 +51,19 @@ Result<Mapping> Mapping::reserved(std::size_t bytes) {
 
 namespace {
 
+// Whether the kernel may back the file with huge pages and maps exactly what it is asked for. (Of a
+// file on hugetlbfs it maps whole huge pages: more than was reserved.)
+bool is_ordinary_shared_memory(const Fd& file) {
+  struct statfs info {};
+  return ::fstatfs(file.get(), &info) == 0 && info.f_type == TMPFS_MAGIC;
+}
+
 // Address space that begins where a huge page of a file could be mapped from `offset` on; null if
 // there is none, or no such page fits. The caller maps over all of it, `bytes` long.
-void* reserve_for_huge_pages(std::size_t bytes, std::uint64_t offset) {
-  if (bytes < kHugePage || offset % kHugePage != 0) return nullptr;
+void* reserve_for_huge_pages(const Fd& file, std::size_t bytes, std::uint64_t offset) {
+  if (bytes < kHugePage || offset % kHugePage != 0 || !is_ordinary_shared_memory(file)) {
+    return nullptr;
+  }
   const std::size_t most = bytes + kHugePage;
   void* const reserved =
       ::mmap(nullptr, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -69,20 +80,23 @@ void* reserve_for_huge_pages(std::size_t bytes, std::uint64_t offset) {
 }  // namespace
 
 Result<Mapping> Mapping::shared(const Fd& segment, std::size_t bytes, std::uint64_t offset) {
-  void* const place = reserve_for_huge_pages(bytes, offset);
+  void* const place = reserve_for_huge_pages(segment, bytes, offset);
   const int flags = MAP_SHARED | (place != nullptr ? MAP_FIXED : 0);
   void* base = ::mmap(place, bytes, PROT_READ | PROT_WRITE, flags, segment.get(),
                       static_cast<off_t>(offset));
   if (base == MAP_FAILED) {
-    const int error = errno;
-    if (place != nullptr) ::munmap(place, round_up(bytes, page_size()));
-    return system_error(fmt::format("mmap of a shared segment of {} bytes", bytes), error);
+    // The reservation stays: whether it is still ours, or another thread's mapping by now, nobody
+    // says.
+    return system_error(fmt::format("mmap of a shared segment of {} bytes", bytes), errno);
   }
   ::madvise(base, bytes, MADV_HUGEPAGE);
   return Mapping(base, bytes);
 }
 
 void Mapping::commit_huge_pages() const {
+#ifndef MADV_POPULATE_READ
+  constexpr int MADV_POPULATE_READ = 22;  // Linux 5.14
+#endif
 #ifndef MADV_COLLAPSE
   constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
 #endif
@@ -90,9 +104,10 @@ void Mapping::commit_huge_pages() const {
   const std::uintptr_t begin = round_up(base, kHugePage);
   const std::uintptr_t end = (base + bytes_) / kHugePage * kHugePage;
   if (begin >= end) return;
-  // Of a range without any page the kernel makes none.
+  // Of a range without any page the kernel makes none. Not by touching it: where memory is scarce
+  // that is a signal, and this an error.
   for (std::uintptr_t at = begin; at < end; at += kHugePage) {
-    (void)*reinterpret_cast<const volatile std::byte*>(at);
+    if (::madvise(reinterpret_cast<void*>(at), page_size(), MADV_POPULATE_READ) != 0) return;
   }
   ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE);
 }

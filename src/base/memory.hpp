@@ -27,11 +27,11 @@ class Mapping {
   // The same, promised to nobody: for address space of which little is ever touched.
   static Result<Mapping> reserved(std::size_t bytes);
   // A shared segment, or the part of a file from `offset` on, which is a multiple of the page size.
-  // It lies where huge pages of the file can be mapped.
+  // Where shared memory is large enough, it lies so that huge pages of it can be mapped.
   static Result<Mapping> shared(const Fd& segment, std::size_t bytes, std::uint64_t offset = 0);
 
-  // Memory for all of a fresh shared segment, now, in huge pages where that can be: also where the
-  // kernel gives shared memory none by itself (shmem_enabled=never, the usual setting).
+  // Memory for a fresh shared segment, now, in huge pages where that can be: also where the kernel
+  // gives shared memory none by itself (shmem_enabled=never, the usual setting). Advice only.
   void commit_huge_pages() const;
 
   std::byte* data() const { return static_cast<std::byte*>(base_); }

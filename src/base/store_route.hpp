@@ -10,7 +10,6 @@
 // One thread at a time. No allocation, no system call.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "base/ticks.hpp"
@@ -33,6 +32,9 @@ class StoreRoute {
   void took(Way way, std::uint64_t bytes, Ticks ticks);
 
   Way better() const { return better_; }
+  // Whether values of `bytes` usually go through the caches, so that lines are worth claiming
+  // ahead.
+  bool claims(std::uint64_t bytes) const { return bytes < kLeastBytes || better_ == Way::through; }
 
   // A trial in so many values: it costs a few percent where the other way is six times slower. A
   // prime, so that trials do not always meet the same step of a schedule.

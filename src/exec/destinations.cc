@@ -14,21 +14,22 @@ constexpr std::uint64_t kBlockBytes = 8 << 10;
 
 void Destinations::write(const Destination& to, std::uint64_t offset, const std::byte* from,
                          std::uint64_t bytes) {
-  // The first block stands for the value.
-  const bool measured = to.route != nullptr && offset == 0 && bytes >= StoreRoute::kLeastBytes;
-  const Ticks began = measured ? ticks_now() : 0;
   switch (to.how) {
     case How::stored:
-      gyre::copy(to.at + offset, from, bytes);
-      break;
+      return gyre::copy(to.at + offset, from, bytes);
     case How::to_peer:
-      copy_to_peer(to.at + offset, from, bytes);
-      break;
+      return copy_to_peer(to.at + offset, from, bytes);
     case How::streamed:
-      copy_streaming(to.at + offset, from, bytes);
-      break;
+      return copy_streaming(to.at + offset, from, bytes);
   }
-  if (!measured) return;
+}
+
+// The first block of a copy stands for the value. Folds are not measured: what they store directly
+// takes the time of the arithmetic as well, which the other way would not be charged with.
+void Destinations::write_first(const Destination& to, const std::byte* from, std::uint64_t bytes) {
+  if (to.route == nullptr || bytes < StoreRoute::kLeastBytes) return write(to, 0, from, bytes);
+  const Ticks began = ticks_now();
+  write(to, 0, from, bytes);
   const bool past = to.how == How::streamed;
   // What is still on its way to memory has cost nothing yet.
   if (past) finish_streaming();
@@ -51,7 +52,13 @@ void Destinations::copy(const std::byte* source, std::uint64_t bytes) const {
   const std::uint64_t most = all_.size() == 1 ? bytes : kBlockBytes;
   for (std::uint64_t offset = 0; offset < bytes; offset += most) {
     const std::uint64_t now = std::min(most, bytes - offset);
-    for (const Destination& to : all_) write(to, offset, source + offset, now);
+    for (const Destination& to : all_) {
+      if (offset == 0) {
+        write_first(to, source, now);
+      } else {
+        write(to, offset, source + offset, now);
+      }
+    }
   }
   if (streams()) finish_streaming();
 }

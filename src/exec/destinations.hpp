@@ -46,6 +46,7 @@ class Destinations {
   };
   static void write(const Destination& to, std::uint64_t offset, const std::byte* from,
                     std::uint64_t bytes);
+  static void write_first(const Destination& to, const std::byte* from, std::uint64_t bytes);
   bool streams() const;
   const Destination* first_not_streamed() const;
 

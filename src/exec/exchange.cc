@@ -3,7 +3,10 @@
 namespace gyre {
 namespace {
 
-PeerRange everyone(std::uint32_t world) { return {0, static_cast<std::uint16_t>(world)}; }
+// From the next rank on, so that not everybody sends to the same one first.
+PeerRange everyone(std::uint32_t rank, std::uint32_t world) {
+  return {static_cast<std::uint16_t>((rank + 1) % world), static_cast<std::uint16_t>(world)};
+}
 PeerRange only(std::uint32_t rank) { return {static_cast<std::uint16_t>(rank), 1}; }
 constexpr PeerRange kNobody{};
 
@@ -29,7 +32,7 @@ Exchange exchange_of(const Call& call, std::uint64_t bytes, std::uint32_t rank,
                      std::uint32_t world) {
   const auto root = static_cast<std::uint32_t>(call.root);
   const bool at_root = rank == root;
-  const PeerRange all = everyone(world);
+  const PeerRange all = everyone(rank, world);
   const PeerRange to_root = at_root ? kNobody : only(root), of_root = at_root ? all : kNobody;
   switch (call.kind) {
     case CallKind::all_reduce:

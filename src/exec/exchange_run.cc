@@ -1,5 +1,7 @@
 #include "exec/exchange_run.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "exec/expect_call.hpp"
@@ -88,7 +90,11 @@ Result<const std::byte*> ExchangeRun::receive(std::uint32_t peer, const Wiring& 
   const Link& link = wiring.link(peer);
   const SlotHeader& header = link.receive.header();
   GYRE_TRY(expect_call(header, {tag_, stamp_, bytes_}, peer, wiring.rank));
-  return header.kind == SlotKind::inlined ? header.inline_data : link.receive.slot();
+  if (header.kind == SlotKind::inlined) return header.inline_data;
+  if (header.kind == SlotKind::staged) return link.receive.slot();
+  return Error{
+      Status::internal,
+      fmt::format("rank {} sent {} bytes by reference, which are sent in slots", peer, bytes_)};
 }
 
 Result<void> ExchangeRun::fold_all(const Wiring& wiring) const {

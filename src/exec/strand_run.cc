@@ -306,7 +306,7 @@ void StrandRun::post_sends(const Moved& moved, const std::byte* value, const Wir
       std::memcpy(header.inline_data, value, moved.bytes);
     }
     link.send.post();
-    if (header.kind == SlotKind::staged) {
+    if (header.kind == SlotKind::staged && link.to_slots.claims(moved.bytes)) {
       link.send.claim_slot(moved.bytes);
     }
     wiring.bells->add(link);

@@ -41,7 +41,7 @@ HostCosts usual_costs() {
                   .overhead = 2.8 * kMicrosecond,
                   .overhead_per_byte = 0.11 * kNanosecond};
   costs.saving = {
-      .short_form_most = 4096, .short_form = 0.47, .direct_from = 27'000, .direct = 0.66};
+      .short_form_most = 4095, .short_form = 0.47, .direct_from = 27'000, .direct = 0.66};
   costs.network_latency = 15 * kMicrosecond;
   costs.nic_bytes_per_second = 1.25e9;
   return costs;

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "base/memory.hpp"
 
@@ -81,6 +83,25 @@ TEST(SharedMapping, CommittedMemoryIsInHugePages) {
   const Mapping peer = Mapping::shared(segment, kBytes).value();
   for (std::size_t at = 0; at < kBytes; at += kHugePage) peer.data()[at] = std::byte{1};
   EXPECT_EQ(kib_in_huge_pages(peer.data()), static_cast<std::int64_t>(kBytes >> 10));
+}
+
+// Of such a file the kernel maps whole huge pages, however little was asked for: what lies behind
+// the mapping must stay what it is.
+TEST(SharedMapping, FilesOfHugePagesReplaceNothing) {
+  const Fd file(::memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB));
+  if (!file || ::ftruncate(file.get(), 4 * kHugePage) != 0) {
+    GTEST_SKIP() << "no huge pages of hugetlbfs here";
+  }
+  std::vector<Mapping> others, mapped;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(Mapping::reserved(5 * page_size()).value());
+    others.back().data()[0] = std::byte{5};
+    if (auto one = Mapping::shared(file, kHugePage + page_size())) {
+      mapped.push_back(*std::move(one));
+    }
+    for (const Mapping& other : others) ASSERT_EQ(other.data()[0], std::byte{5});
+  }
+  if (mapped.empty()) GTEST_SKIP() << "the pool of hugetlbfs is empty here";
 }
 
 TEST(SharedMapping, LittleMemoryIsLeftAlone) {

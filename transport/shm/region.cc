@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <atomic>
@@ -52,12 +51,9 @@ struct Region {
 // From here on memory is given in whole huge pages, as devices' memory is.
 constexpr std::size_t kWholeHugePages = kHugePage / 2;
 
-// Memory of which perhaps little will be used stays a promise.
-bool worth_committing(std::size_t bytes) {
-  struct sysinfo info {};
-  if (::sysinfo(&info) != 0) return false;
-  return bytes <= static_cast<std::uint64_t>(info.freeram) * info.mem_unit / 8;
-}
+// Memory of which perhaps little will be used, or that a group of processes may not have, stays a
+// promise.
+constexpr std::size_t kMostCommitted = std::size_t{256} << 20;
 
 std::uint64_t page_of(std::uint64_t address) { return address & ~(page_size() - 1); }
 
@@ -195,7 +191,7 @@ Result<void*> Registry::alloc(std::size_t bytes) {
     if (auto memory = Mapping::shared(*segment, size)) {
       region.file = *std::move(segment);
       region.memory = *std::move(memory);
-      if (worth_committing(size)) region.memory.commit_huge_pages();
+      if (size <= kMostCommitted) region.memory.commit_huge_pages();
     }
   }
   if (!region.memory) {
