@@ -94,12 +94,9 @@ Result<Mapping> Mapping::shared(const Fd& segment, std::size_t bytes, std::uint6
 }
 
 void Mapping::commit_huge_pages() const {
-#ifndef MADV_POPULATE_READ
-  constexpr int MADV_POPULATE_READ = 22;  // Linux 5.14
-#endif
-#ifndef MADV_COLLAPSE
-  constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
-#endif
+  // Newer than some headers.
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+  constexpr int kCollapse = 25;      // MADV_COLLAPSE, Linux 6.1
   const auto base = reinterpret_cast<std::uintptr_t>(base_);
   const std::uintptr_t begin = round_up(base, kHugePage);
   const std::uintptr_t end = (base + bytes_) / kHugePage * kHugePage;
@@ -107,9 +104,9 @@ void Mapping::commit_huge_pages() const {
   // Of a range without any page the kernel makes none. Not by touching it: where memory is scarce
   // that is a signal, and this an error.
   for (std::uintptr_t at = begin; at < end; at += kHugePage) {
-    if (::madvise(reinterpret_cast<void*>(at), page_size(), MADV_POPULATE_READ) != 0) return;
+    if (::madvise(reinterpret_cast<void*>(at), page_size(), kPopulateRead) != 0) return;
   }
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE);
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, kCollapse);
 }
 
 Result<Fd> create_segment(std::size_t bytes) {
