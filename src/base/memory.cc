@@ -101,8 +101,8 @@ void Mapping::commit_huge_pages() const {
   const std::uintptr_t begin = round_up(base, kHugePage);
   const std::uintptr_t end = (base + bytes_) / kHugePage * kHugePage;
   if (begin >= end) return;
-  // Of a range without any page the kernel makes none. Not by touching it: where memory is scarce
-  // that is a signal, and this an error.
+  // Of a range without any page the kernel makes none. Not by touching it: a fault that finds no
+  // memory is a signal, this most often an error.
   for (std::uintptr_t at = begin; at < end; at += kHugePage) {
     if (::madvise(reinterpret_cast<void*>(at), page_size(), kPopulateRead) != 0) return;
   }

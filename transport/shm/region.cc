@@ -16,6 +16,7 @@
 #include "base/memory.hpp"
 #include "base/memory_file.hpp"
 #include "base/process.hpp"
+#include "transport/shm/commit_budget.hpp"
 
 namespace gyre {
 namespace {
@@ -39,8 +40,9 @@ struct Table {
 
 struct Region {
   std::uint64_t end = 0;
-  Fd file;               // empty: private memory
-  Mapping memory;        // empty: the user's
+  Fd file;         // empty: private memory
+  Mapping memory;  // empty: the user's
+  std::size_t committed = 0;
   std::uint64_t id = 0;  // 0: peers cannot map it
   // Of the user's memory:
   std::uint64_t offset = 0;  // in the file, of the page in which the region begins
@@ -50,10 +52,6 @@ struct Region {
 
 // From here on memory is given in whole huge pages, as devices' memory is.
 constexpr std::size_t kWholeHugePages = kHugePage / 2;
-
-// Memory of which perhaps little will be used, or that a group of processes may not have, stays a
-// promise.
-constexpr std::size_t kMostCommitted = std::size_t{256} << 20;
 
 std::uint64_t page_of(std::uint64_t address) { return address & ~(page_size() - 1); }
 
@@ -105,6 +103,7 @@ class Registry {
   mutable std::mutex mutex_;
   Regions regions_;
   std::size_t held_ = 0;
+  CommitBudget budget_;
   std::uint64_t next_id_ = 1;
   // Every table ever published: a reader may still hold an old one. Sizes double, so all of them
   // together are at most twice the largest.
@@ -191,7 +190,10 @@ Result<void*> Registry::alloc(std::size_t bytes) {
     if (auto memory = Mapping::shared(*segment, size)) {
       region.file = *std::move(segment);
       region.memory = *std::move(memory);
-      if (size <= kMostCommitted) region.memory.commit_huge_pages();
+      if (size >= kHugePage && budget_.take(size)) {
+        region.committed = size;
+        region.memory.commit_huge_pages();
+      }
     }
   }
   if (!region.memory) {
@@ -229,6 +231,7 @@ Region Registry::take(void* address) {
   if (found == regions_.end() || found->second.holds > 0) return {};
   Region region = std::move(found->second);
   regions_.erase(found);
+  budget_.give_back(region.committed);
   publish();
   return region;
 }
