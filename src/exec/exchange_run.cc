@@ -78,6 +78,7 @@ void ExchangeRun::send_all(const Wiring& wiring) const {
     header.bytes = bytes_;
     header.count = stamp_.value;
     header.call = tag_.value;
+    header.location = link.receive.position();
     fill(link, input_ + peer * exchange_.input_stride, bytes_);
     link.send.post();
     if (bytes_ > kInlineBytes) link.send.claim_slot(bytes_);
@@ -87,9 +88,10 @@ void ExchangeRun::send_all(const Wiring& wiring) const {
 
 // Where the peer's message lies; it is there.
 Result<const std::byte*> ExchangeRun::receive(std::uint32_t peer, const Wiring& wiring) const {
-  const Link& link = wiring.link(peer);
+  Link& link = wiring.link(peer);
   const SlotHeader& header = link.receive.header();
   GYRE_TRY(expect_call(header, {tag_, stamp_, bytes_}, peer, wiring.rank));
+  link.send.hear_of(header.location);
   if (header.kind == SlotKind::inlined) return header.inline_data;
   if (header.kind == SlotKind::staged) return link.receive.slot();
   return Error{

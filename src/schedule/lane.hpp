@@ -49,7 +49,9 @@ struct alignas(64) SlotHeader {
   std::uint32_t call = 0;   // packed signature of the call (CallTag), likewise
   SlotKind kind = SlotKind::inlined;
   std::uint8_t reserved[3] = {};
-  std::uint64_t location = 0;  // mapped, address
+  // mapped, address. Of a message of an exchange: how far its sender has taken what came the other
+  // way (LaneSender::hear_of).
+  std::uint64_t location = 0;
   // mapped, address. The place is where the sender offers to have the result, in the same terms as
   // the payload; 0 and 0: nowhere.
   struct Reference {
@@ -129,6 +131,11 @@ class LaneSender {
     if (head_ < position) head_ = view_.credit->head.load(std::memory_order_acquire);
     return head_ >= position;
   }
+  // The receiver says that it has taken everything below `position`: it need not be asked, which
+  // would cost both sides the credit line. Believed if it can be true.
+  void hear_of(std::uint64_t position) {
+    if (position - head_ <= position_ - head_) head_ = position;
+  }
   SlotHeader& header() const { return view_.headers[index_]; }
   std::byte* slot() const { return view_.data + index_ * view_.slot_bytes; }
   // Takes back what was sent by reference and not yet taken, because its memory is about to change
@@ -153,11 +160,12 @@ class LaneSender {
     return false;
   }
   // Publishes the slot that was just filled. The caller rings the receiver's bell afterwards.
+  // The next header is not claimed ahead, unlike payloads: measured, a small all-reduce took 0.57
+  // instead of 0.44 us between cores that share no cache, and 0.23 instead of 0.20 otherwise.
   void post() {
     header().sequence.store(position_ + 1, std::memory_order_release);
     ++position_;
     if (++index_ == view_.slots) index_ = 0;
-    claim_line(&header());  // the receiver has read it
   }
   // Claims the front of the next slot for a payload like the last one: as much as a small message
   // has.

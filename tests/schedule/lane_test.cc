@@ -65,6 +65,18 @@ TEST(Lane, ASlotTakenBackCanNeitherBeClaimedNorSeen) {
   EXPECT_FALSE(lane.sender.peer_at_work());
 }
 
+TEST(Lane, WhatTheReceiverSaysItTookIsBelievedIfItCanBeTrue) {
+  Lane lane;
+  lane.sender.post();
+  ASSERT_FALSE(lane.sender.has_credit());  // one slot, and nobody took it
+  lane.sender.hear_of(2);                  // more than was sent
+  EXPECT_FALSE(lane.sender.has_credit());
+  lane.sender.hear_of(1);
+  EXPECT_TRUE(lane.sender.has_credit());
+  lane.sender.hear_of(0);  // less than was known
+  EXPECT_TRUE(lane.sender.taken(1));
+}
+
 // Whichever comes first: the sender knows of every receiver that writes.
 TEST(Lane, NobodyWritesUnknownToASenderThatTakesItsSlotBack) {
   constexpr int kRounds = 20'000;
