@@ -31,27 +31,23 @@ Result<void> set_operation(Communicator& comm, ncclRedOp_t op, Call& call) {
 
 }  // namespace
 
-Result<DataType> type_of(ncclDataType_t type) {
-  const auto value = static_cast<int>(type);
-  if (value < 0 || value >= kDataTypes) {
-    return Error{
-        Status::invalid_argument,
-        fmt::format("data type {} does not exist; types are 0 to {}", value, kDataTypes - 1)};
-  }
-  return static_cast<DataType>(value);
+Error no_such_type(int value) {
+  return {Status::invalid_argument,
+          fmt::format("data type {} does not exist; types are 0 to {}", value, kDataTypes - 1)};
 }
 
 Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream) {
   const auto run = [&]() -> Result<void> {
     GYRE_TRY_ASSIGN(const Borrowed comm, borrow(handle));
-    Call call;
-    call.kind = arguments.kind;
-    call.input = static_cast<const std::byte*>(arguments.data.input);
-    call.output = static_cast<std::byte*>(arguments.data.output);
-    call.count = arguments.data.count;
-    call.root = arguments.root;
-    call.blocks = arguments.blocks;
-    GYRE_TRY_ASSIGN(call.type, type_of(arguments.data.type));
+    const Data& data = arguments.data;
+    GYRE_TRY_ASSIGN(const DataType type, type_of(data.type));
+    Call call{.kind = arguments.kind,
+              .type = type,
+              .root = arguments.root,
+              .count = data.count,
+              .input = static_cast<const std::byte*>(data.input),
+              .output = static_cast<std::byte*>(data.output),
+              .blocks = arguments.blocks};
     if (reduces(call.kind)) GYRE_TRY(set_operation(*comm, arguments.op, call));
     return submit(comm, call, stream);
   };

@@ -34,6 +34,11 @@ Result<void> call(ncclComm_t handle, const Arguments& arguments, void* stream);
 ncclResult_t perform(std::string_view function, ncclComm_t handle, void* stream,
                      const Arguments& arguments) noexcept;
 
-Result<DataType> type_of(ncclDataType_t type);
+Error no_such_type(int value);
+inline Result<DataType> type_of(ncclDataType_t type) {
+  const auto value = static_cast<int>(type);
+  if (value < 0 || value >= kDataTypes) return no_such_type(value);
+  return static_cast<DataType>(value);
+}
 
 }  // namespace gyre::abi

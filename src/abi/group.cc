@@ -18,7 +18,6 @@ struct DeviceShare {
 };
 
 struct Group {
-  int depth = 0;
   std::optional<Error> error;
   std::vector<Share> shares;
   std::vector<DeviceShare> device_shares;
@@ -47,6 +46,9 @@ struct Group {
 };
 
 thread_local Group group;
+// How many groups are open within each other. Apart from the rest, whose first use on a thread
+// makes it: every call asks for this.
+constinit thread_local int depth = 0;
 
 Result<HostStream*> stream_of(void* stream) {
   if (stream == nullptr) return static_cast<HostStream*>(nullptr);
@@ -227,7 +229,7 @@ Result<void> issue_group() {
 
 Result<void> submit_to_device(const Borrowed& comm, const Call& call, gyreStream_t stream) {
   GYRE_TRY(comm->check_buffers(call));
-  if (group.depth > 0) {
+  if (depth > 0) {
     add_to_device_share(comm.share(), call, stream);
     return {};
   }
@@ -240,19 +242,20 @@ Result<void> submit(const Borrowed& comm, const Call& call, void* stream) {
   GYRE_TRY(comm->usable());
   GYRE_TRY(comm->check(call));
   if (comm->on_device()) return submit_to_device(comm, call, static_cast<gyreStream_t>(stream));
+  const bool alone = depth == 0;
+  if (alone && stream == nullptr && comm->options().blocking) return run_now(*comm, call);
   GYRE_TRY_ASSIGN(HostStream* const queue, stream_of(stream));
-  if (group.depth > 0) {
+  if (!alone) {
     add_to_share(comm.share(), call, queue);
     return {};
   }
-  if (queue == nullptr && comm->options().blocking) return run_now(*comm, call);
   std::vector<Share> shares;
   shares.push_back({.comm = comm.share(), .calls = {call}, .stream = queue});
   return issue(shares);
 }
 
 Result<void> submit(Opening opening) {
-  if (group.depth > 0) {
+  if (depth > 0) {
     opening.deliver();
     group.openings.push_back(std::move(opening));
     return {};
@@ -261,31 +264,31 @@ Result<void> submit(Opening opening) {
 }
 
 Result<void> submit_derivation(Derivation derivation) {
-  if (group.depth > 0) {
+  if (depth > 0) {
     group.derivations.push_back(std::move(derivation));
     return {};
   }
   return derive_one(derivation);
 }
 
-void group_start() { ++group.depth; }
+void group_start() { ++depth; }
 
 Result<void> group_end() {
-  if (group.depth == 0) {
+  if (depth == 0) {
     return Error{Status::invalid_usage,
                  "not in a group call (ncclGroupEnd without ncclGroupStart)"};
   }
-  if (--group.depth > 0) return {};
+  if (--depth > 0) return {};
   Result<void> result = contained("ending a group", issue_group);
   group.clear();
   return result;
 }
 
 Result<std::optional<double>> group_simulate() {
-  if (group.depth == 0) {
+  if (depth == 0) {
     return Error{Status::invalid_usage, "not in a group call"};
   }
-  if (--group.depth > 0) return std::optional<double>();
+  if (--depth > 0) return std::optional<double>();
   if (!group.device_shares.empty()) {
     discard_openings();
     group.clear();
@@ -307,7 +310,7 @@ Result<std::optional<double>> group_simulate() {
 }
 
 void group_note(const Error& error) {
-  if (group.depth > 0) group.error = error;
+  if (depth > 0) group.error = error;
 }
 
 }  // namespace gyre::abi

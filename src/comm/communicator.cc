@@ -18,7 +18,7 @@ void count_up(std::atomic<std::uint64_t>& counter) {
 
 }  // namespace
 
-Result<void> Communicator::usable() const {
+Result<void> Communicator::why_unusable() const {
   switch (state()) {
     case State::opening:
       return Error{
@@ -111,12 +111,8 @@ Result<void> Communicator::check_size(const Call& call) const {
   return {};
 }
 
-Result<void> Communicator::check(const Call& call) const {
-  // Below 2^40 elements of 8 bytes, 2^16 ranks fit.
-  if ((call.count >> 40) != 0 || call.blocks != nullptr) GYRE_TRY(check_size(call));
-  const bool symmetric = call.kind == CallKind::all_reduce || call.kind == CallKind::all_gather ||
-                         call.kind == CallKind::reduce_scatter;
-  if (symmetric && call.input != nullptr && call.output != nullptr) return {};
+Result<void> Communicator::check_closely(const Call& call) const {
+  GYRE_TRY(check_size(call));
   const bool rooted = has_root(call.kind);
   const bool message = call.kind == CallKind::send || call.kind == CallKind::receive;
   if ((rooted || message) && (call.root < 0 || call.root >= world_)) {
@@ -142,23 +138,39 @@ Result<void> Communicator::check(const Call& call) const {
   return {};
 }
 
-Result<Drive> Communicator::begin(std::span<const Call> calls, bool counts) {
+// Inside running_ if there is no error.
+Result<void> Communicator::enter() {
   running_.enter();
-  const auto refuse = [this](Error error) {
-    running_.leave();
-    return error;
-  };
-  if (state() == State::closed) {
-    return refuse({Status::aborted, "the communicator was destroyed before this call could run"});
-  }
-  if (abort_.raised()) return refuse(abort_.reason());
+  if (state() != State::closed && !abort_.raised()) return {};
+  const Error why =
+      state() == State::closed
+          ? Error{Status::aborted, "the communicator was destroyed before this call could run"}
+          : abort_.reason();
+  running_.leave();
+  return why;
+}
+
+Result<Drive> Communicator::begin(std::span<const Call> calls, bool counts) {
+  GYRE_TRY(enter());
+  return prepare(calls, counts);
+}
+
+// Inside running_, and still so if there is no error.
+Result<Drive> Communicator::prepare(std::span<const Call> calls, bool counts) {
   auto used = contained("preparing the call", [&] { return compose(calls); });
-  if (!used) return refuse(std::move(used).error());
+  if (!used) {
+    running_.leave();
+    return std::move(used).error();
+  }
   if (counts) count_up(executor_->entered);
+  return drive_of(*used, calls.front().kind, counts);
+}
+
+Drive Communicator::drive_of(std::size_t launches, CallKind kind, bool counts) {
   Drive drive;
   drive.executor = executor_.get();
-  drive.launches = std::span(launches_).first(*used);
-  drive.doing = name_of(calls.front().kind);
+  drive.launches = std::span(launches_).first(launches);
+  drive.doing = name_of(kind);
   drive.counts = counts;
   return drive;
 }
@@ -185,6 +197,10 @@ void Communicator::end(const Drive& drive) {
     });
   }
   if (drive.counts) count_up(drive.executor->finished);
+  leave();
+}
+
+void Communicator::leave() {
   between_calls();
   running_.leave();
 }
@@ -206,8 +222,26 @@ Result<void> Communicator::deregister_memory(const void* handle) {
   return {};
 }
 
-Result<void> Communicator::run(std::span<const Call> calls) {
-  GYRE_TRY_ASSIGN(Drive one, begin(calls));
+// Hot path: most of what a small call costs is here, in run_again() and in ends_at_once().
+Result<void> Communicator::run(const Call& call) {
+  GYRE_TRY(enter());
+  if (ExchangeRun* const exchange = repeated(call)) return run_again(*exchange, call.kind);
+  GYRE_TRY_ASSIGN(Drive one, prepare(std::span(&call, 1), /*counts=*/true));
+  return run_driven(one);
+}
+
+Result<void> Communicator::run_again(ExchangeRun& exchange, CallKind kind) {
+  count_up(executor_->entered);
+  if (!executor_->ends_at_once(exchange)) {
+    Drive one = drive_of(1, kind, /*counts=*/true);
+    return run_driven(one);
+  }
+  count_up(executor_->finished);
+  leave();
+  return {};
+}
+
+Result<void> Communicator::run_driven(Drive& one) {
   drive(std::span(&one, 1));
   end(one);
   return std::move(one.result);

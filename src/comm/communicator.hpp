@@ -109,7 +109,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Turns& turns() { return turns_; }
 
   // Whether a new call may be issued.
-  Result<void> usable() const;
+  Result<void> usable() const { return is_calm() ? Result<void>() : why_unusable(); }
   // in_progress, the error that broke it, or nothing.
   std::optional<Error> async_error() const;
   bool aborted() const { return abort_.raised(); }
@@ -124,7 +124,9 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   void close(bool abort);
 
   // Arguments that can be wrong by themselves: root, peer, pointers.
-  Result<void> check(const Call& call) const;
+  Result<void> check(const Call& call) const {
+    return is_complete(call) ? Result<void>() : check_closely(call);
+  }
 
   // Of a rank on a device: whether its kernels reach the call's buffers.
   Result<void> check_buffers(const Call& call) const;
@@ -137,11 +139,11 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
     return gyre::predicted_seconds(call, rank_, plan_facts_);
   }
 
-  // Runs one call, or a group's calls on this communicator, to the end on the calling thread. The
-  // caller holds the turn (Turns::wait), and ends it afterwards.
-  Result<void> run(std::span<const Call> calls);
-  // The same in two halves, so that one thread can drive several ranks: begin(), drive(), end().
-  // `counts` is false for what continues a group that was counted already.
+  // Runs one call to the end on the calling thread. The caller holds the turn (Turns::wait), and
+  // ends it afterwards.
+  Result<void> run(const Call& call);
+  // The same of any number of calls in two halves, so that one thread can drive several ranks:
+  // begin(), drive(), end(). `counts` is false for what continues a group that was counted already.
   Result<Drive> begin(std::span<const Call> calls, bool counts = true);
   static void drive(std::span<Drive> drives);
   void end(const Drive& drive);
@@ -173,6 +175,27 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::uint64_t next_split() { return splits_++; }
 
  private:
+  // What nearly every call is, in a few branches; the others are looked at closely.
+  bool is_calm() const {
+    return state() == State::ready && !abort_.raised() && device_ == nullptr &&
+           background_.load(std::memory_order_acquire) == 0;
+  }
+  // Both buffers, whoever needs which, a root or none, and few enough elements for 2^16 ranks.
+  bool is_complete(const Call& call) const {
+    return call.input != nullptr && call.output != nullptr && (call.count >> 40) == 0 &&
+           static_cast<unsigned>(call.root) < static_cast<unsigned>(world_) &&
+           call.blocks == nullptr;
+  }
+  Result<void> why_unusable() const;
+  Result<void> check_closely(const Call& call) const;
+
+  // What begin(), run() and end() consist of.
+  Result<void> enter();
+  Result<Drive> prepare(std::span<const Call> calls, bool counts);
+  Drive drive_of(std::size_t launches, CallKind kind, bool counts);
+  Result<void> run_again(ExchangeRun& exchange, CallKind kind);
+  Result<void> run_driven(Drive& one);
+  void leave();
   Result<void> check_size(const Call& call) const;
 
   // ControlEvents, on the reactor's thread
@@ -239,6 +262,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> copy_on_stream(std::span<const HostCopy> copies, gyreStream_t stream);
 
   // compose.cc: calls to launches
+  ExchangeRun* repeated(const Call& call);
   Result<std::size_t> compose(std::span<const Call> calls);
   Result<Call> copied_aside(const Call& call, std::size_t index);
   Launch& next_launch(std::size_t& used);

@@ -56,7 +56,7 @@ bool has_short_form(const PlannedCall& call, const PlanFacts& facts) {
   const bool scales = reduces(call.kind) && call.op == ReduceOp::premulsum;
   return facts.short_form[index_of(call.kind)] && is_exchange(call.kind) && !scales &&
          sends_directly(call.plan.algorithm) && call.plan.tiles == 1 && call.program->world > 1 &&
-         call.count * size_of(call.type) <= ExchangeRun::kMostBytes;
+         call.count * size_of(call.type) <= ExchangeRun::most_bytes(call.program->world);
 }
 
 // Each strand of the program is a chain of its own.
@@ -277,6 +277,18 @@ Launch& Communicator::next_empty_launch(std::size_t& used) {
   Launch& launch = next_launch(used);
   launch.clear();
   return launch;
+}
+
+// If the call is a small one like the latest: that one's exchange, on this call's buffers and with
+// its number. Nothing else differs; an exchange sends everything before it stores anything, so that
+// an all-to-all may be in place.
+ExchangeRun* Communicator::repeated(const Call& call) {
+  if (!planned_.is_of(call) || launches_.empty()) return nullptr;
+  Launch& launch = launches_.front();
+  if (!launch.exchange || launch.recipe != planned_.number) return nullptr;
+  count_collective(call);
+  launch.exchange->restart(call.input, call.output, CallStamp::of(call.count, collectives_));
+  return &*launch.exchange;
 }
 
 // The collectives in issue order, then all messages together. Returns how many launches.

@@ -201,7 +201,7 @@ Result<void> run_now(Communicator& comm, const Call& call) {
   Turns& turns = comm.turns();
   const std::uint64_t turn = turns.take();
   turns.wait(turn);
-  Result<void> result = contained("running a call", [&] { return comm.run(std::span(&call, 1)); });
+  Result<void> result = contained("running a call", [&] { return comm.run(call); });
   turns.end(turn);
   return result;
 }

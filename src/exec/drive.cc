@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "exec/cpu_relax.hpp"
 #include "exec/rank_executor.hpp"
 
 namespace gyre {
@@ -13,12 +14,6 @@ constexpr unsigned kYields = 16;              // sched_yield()s between spinning
 constexpr milliseconds kLongestSleep{20};     // bounds every sleep, whatever wakes were lost
 
 bool finished(const Drive& drive) { return !drive.result || drive.at == drive.launches.size(); }
-
-void cpu_relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // One sweep over every unfinished rank. Returns whether anything moved.
 bool sweep_all(std::span<Drive> drives) {

@@ -15,10 +15,12 @@ namespace gyre {
 
 class ExchangeRun {
  public:
-  // Larger messages gain nothing, and may travel by the outbox.
-  static constexpr std::uint64_t kMostBytes = 4095;
+  // Larger messages for several peers may travel by the outbox, for one past the caches.
+  static constexpr std::uint64_t most_bytes(std::uint32_t world) {
+    return world > 2 ? 4095 : StoreRoute::kLeastBytes - 1;
+  }
 
-  // `work` is an exchange of messages of `elements`, at most kMostBytes.
+  // `work` is an exchange of messages of `elements`, of no more than most_bytes().
   ExchangeRun(const Work& work, const Exchange& exchange, std::uint64_t elements);
 
   // The same work from the start, on other buffers and under another number.

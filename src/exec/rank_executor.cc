@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "exec/cpu_relax.hpp"
 
 namespace gyre {
 
@@ -21,6 +22,8 @@ constexpr milliseconds kQuestionInterval{2000};
 constexpr milliseconds kAtWorkPatience{500};
 // Of one chain: a call that never blocks is to be stopped by an abort all the same.
 constexpr unsigned kStepsPerSweep = 64;
+// Looks for messages before faults are looked for as well.
+constexpr unsigned kExchangeSpins = 64;
 }  // namespace
 
 Result<std::unique_ptr<RankExecutor>> RankExecutor::create(Config config) {
@@ -133,6 +136,22 @@ Result<Progress> RankExecutor::sweep(Launch& launch) {
   }
   if (done && references_taken() && flushed()) return Progress::done;
   return stepped ? Progress::stepped : Progress::blocked;
+}
+
+bool RankExecutor::ends_at_once(ExchangeRun& run) {
+  if (!pollers_.empty()) return false;
+  const unsigned spins = spin_budget_.has_plenty(kExchangeSpins) ? kExchangeSpins : 0;
+  for (unsigned idle = 0;; ++idle) {
+    const Result<Progress> progress = run.try_step(wiring_);
+    bells_.ring();
+    if (!progress) return false;
+    if (*progress == Progress::done) {
+      if (idle > 0) spin_budget_.found(idle);
+      return true;
+    }
+    if (idle == spins) return false;
+    cpu_relax();
+  }
 }
 
 Error RankExecutor::fault(Error error) {

@@ -57,6 +57,9 @@ class RankExecutor {
 
   // One sweep over the launch's chains and the transports. Never blocks.
   Result<Progress> sweep(Launch& launch);
+  // The first sweeps over an exchange, as short as can be where every lane is memory. Whether it
+  // ended well; otherwise sweep() goes on from where it stands, and finds again what was wrong.
+  bool ends_at_once(ExchangeRun& run);
   // Why the launch can never go on, if it cannot.
   struct Wait {
     Clock::time_point since;  // when the call first waited

@@ -14,11 +14,13 @@ class SpinBudget {
  public:
   explicit SpinBudget(unsigned most) : most_(most) {}
 
+  // Whether peers seem to run while this rank spins, and `sweeps` more or less make no difference.
+  bool has_plenty(unsigned sweeps) const { return most_ >= 4 * sweeps && misses_ < kMostMisses; }
   // Empty sweeps that the wait that begins now may take.
   unsigned next() {
     ++waits_;
-    const bool hopeful = misses_ < kMostMisses || waits_ % kWaitsPerTrial == 0;
-    return hopeful ? most_ : std::min(most_, kLeast);
+    const bool spins = misses_ < kMostMisses || waits_ % kWaitsPerTrial == 0;
+    return spins ? most_ : std::min(most_, kLeast);
   }
   // The wait ended after so many sweeps: the peer ran meanwhile, unless it was as good as there.
   void found(unsigned sweeps) {

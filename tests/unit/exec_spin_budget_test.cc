@@ -31,6 +31,17 @@ TEST(SpinBudget, SpinsAsLongAsItMayAtFirst) {
   EXPECT_EQ(budget.next(), kMost);
 }
 
+TEST(SpinBudget, HasPlentyUntilManyWaitsInARowWereMissed) {
+  SpinBudget budget(kMost);
+  miss(budget, 5);
+  EXPECT_TRUE(budget.has_plenty(64));
+  miss(budget, 100);
+  EXPECT_FALSE(budget.has_plenty(64));
+  budget.found(20);
+  EXPECT_TRUE(budget.has_plenty(64));
+  EXPECT_FALSE(SpinBudget(16).has_plenty(64));  // more ranks than cores
+}
+
 TEST(SpinBudget, GivesUpAfterManyMissesButForTrials) {
   SpinBudget budget(kMost);
   miss(budget, 100);
