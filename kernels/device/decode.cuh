@@ -12,8 +12,7 @@ __device__ inline Extent extent_of(const Work& work, Side side, std::uint64_t ti
   if (side == Side::output) return work.output_layout.extent(tile, chunk);
   // A scratch chunk is as long as the chunk of the input that it is made of.
   const Layout& like = work.input_layout;
-  const bool alike = like.kind != Layout::Kind::tiled;
-  return {chunk * like.slice, like.extent(tile, alike ? 0 : chunk).count};
+  return {chunk * like.slice, like.extent(tile, like.has_even_tiles() ? 0 : chunk).count};
 }
 
 __device__ inline std::byte* memory_of(const Block& block, Side side) {

@@ -18,6 +18,7 @@ constexpr std::uint64_t kNoNumber = 0;
 std::uint64_t elements_of(const Layout& layout) {
   switch (layout.kind) {
     case Layout::Kind::tiled:
+    case Layout::Kind::parted:
       return layout.count;
     case Layout::Kind::blocked:
       return layout.count * layout.chunks;

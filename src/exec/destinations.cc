@@ -9,6 +9,11 @@ namespace {
 
 // Two or three of them fit in a first-level cache beside what is read.
 constexpr std::uint64_t kBlockBytes = 8 << 10;
+// Of a long fold that is stored through the caches: so short that the core reads ahead in the
+// operands while it copies. From memory, in-place all-reduces of 256 KiB to 16 MiB take three
+// quarters of the time; from the caches, a twentieth more.
+constexpr std::uint64_t kLongFoldBlock = 2 << 10;
+constexpr std::uint64_t kLongFold = 64 << 10;
 
 }  // namespace
 
@@ -35,6 +40,11 @@ void Destinations::write_first(const Destination& to, const std::byte* from, std
   if (past) finish_streaming();
   to.route->took(past ? StoreRoute::Way::past : StoreRoute::Way::through, bytes,
                  ticks_now() - began);
+}
+
+bool Destinations::all_stored() const {
+  return std::all_of(all_.begin(), all_.end(),
+                     [](const Destination& to) { return to.how == How::stored; });
 }
 
 bool Destinations::streams() const {
@@ -71,7 +81,8 @@ void Destinations::fold(const Fold& how, std::span<const std::byte*> sources,
   alignas(64) std::byte scratch[kBlockBytes];
   const Destination* made = first_not_streamed();
   const std::uint64_t element = size_of(how.type);
-  const std::uint64_t most = kBlockBytes / element;
+  const bool is_long = elements * element >= kLongFold && all_stored();
+  const std::uint64_t most = (is_long ? kLongFoldBlock : kBlockBytes) / element;
   for (std::uint64_t begin = 0; begin < elements; begin += most) {
     const std::uint64_t count = std::min(most, elements - begin);
     const std::uint64_t offset = begin * element, bytes = count * element;

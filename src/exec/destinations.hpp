@@ -48,6 +48,7 @@ class Destinations {
                     std::uint64_t bytes);
   static void write_first(const Destination& to, const std::byte* from, std::uint64_t bytes);
   bool streams() const;
+  bool all_stored() const;
   const Destination* first_not_streamed() const;
 
   std::vector<Destination> all_;

@@ -80,8 +80,7 @@ Extent StrandRun::extent(Side side, std::uint64_t tile, std::uint64_t chunk) con
   if (side == Side::input) return work_.input_layout.extent(tile, chunk);
   if (side == Side::output) return work_.output_layout.extent(tile, chunk);
   const Layout& like = work_.input_layout;
-  const bool alike = like.kind != Layout::Kind::tiled;
-  return {chunk * like.slice, like.extent(tile, alike ? 0 : chunk).count};
+  return {chunk * like.slice, like.extent(tile, like.has_even_tiles() ? 0 : chunk).count};
 }
 
 const std::byte* StrandRun::memory(Side side) const {

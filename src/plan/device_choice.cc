@@ -22,6 +22,11 @@ constexpr std::uint64_t kLongest = std::uint64_t{1} << 40;
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
+// On a device, neighbours in a tile are no nearer to each other than anything else.
+Cut device_cut(std::uint64_t slot_bytes) {
+  return {.slot_bytes = slot_bytes, .whole = Layout::Kind::tiled};
+}
+
 // Whether an exchange can: it folds once, and has no place for what it would fold again.
 bool has_short_form(const Call& call, const PlanFacts& facts) {
   if (!facts.short_form[index_of(call.kind)] || facts.world < 2) return false;
@@ -163,7 +168,8 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
   result.exchange = long_form(call.kind) == algorithm && !cut && has_short_form(call, facts) &&
                     is_short && lines <= most_lines;
   if (result.exchange) {
-    result.plan = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
+    result.plan =
+        make_plan(call, rank, facts, {algorithm, kLongest}, program, device_cut(kLongest));
     result.channels = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(divide_up(lines, device::kThreads), 1, channels));
     // A small block begins sooner.
@@ -176,7 +182,8 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
   result.asks = !device.one_process && refers && !schedule.has_scratch &&
                 any_cut_folds_alike(call, algorithm) && call_bytes(call, bytes) >= device.map_bytes;
   if (result.asks) {
-    const Plan mapped = make_plan(call, rank, facts, {algorithm, kLongest}, program, kLongest);
+    const Plan mapped =
+        make_plan(call, rank, facts, {algorithm, kLongest}, program, device_cut(kLongest));
     result.mapped_slice = mapped.input.slice;
     result.mapped_tiles = mapped.tiles;
   }
@@ -185,7 +192,7 @@ DevicePlan device_plan(const Call& call, int rank, const PlanFacts& facts,
     choice.slice_bytes = slice_for(bytes, channels, device.slot_bytes);
     if (cut) choice.slice_bytes = std::min(choice.slice_bytes, forced.slice_bytes);
   }
-  result.plan = make_plan(call, rank, facts, choice, program, choice.slice_bytes);
+  result.plan = make_plan(call, rank, facts, choice, program, device_cut(choice.slice_bytes));
   result.channels = channels_at_work(result, bytes, channels);
   return result;
 }

@@ -22,12 +22,15 @@ std::uint64_t even_slice(std::uint64_t count, std::uint64_t most, DataType type)
   return std::min(most, divide_up(divide_up(count, pieces), line) * line);
 }
 
-Layout tiled(const Call& call, std::uint32_t chunks, std::uint64_t most) {
+// `kind`: tiled or parted.
+Layout whole(const Call& call, Layout::Kind kind, std::uint32_t chunks, std::uint64_t most) {
+  const std::uint64_t longest = divide_up(call.count, chunks);
   Layout layout;
-  layout.kind = Layout::Kind::tiled;
+  layout.kind = kind;
   layout.chunks = chunks;
   layout.count = call.count;
-  layout.slice = even_slice(divide_up(call.count, chunks), most, call.type);
+  layout.slice = even_slice(longest, most, call.type);
+  layout.stride = layout.slice * divide_up(longest, layout.slice);
   return layout;
 }
 
@@ -129,12 +132,12 @@ double predicted_seconds(const Call& call, int rank, const PlanFacts& facts) {
 }
 
 Plan make_plan(const Call& call, int rank, const PlanFacts& facts, const Choice& choice,
-               const Program& program, std::uint64_t slot_bytes) {
+               const Program& program, const Cut& cut) {
   Plan plan;
   plan.algorithm = choice.algorithm;
   const auto world = static_cast<std::uint32_t>(facts.world);
   const std::uint32_t chunks = program.input_chunks;
-  if (slot_bytes == 0) slot_bytes = facts.slot_bytes;
+  std::uint64_t slot_bytes = cut.slot_bytes != 0 ? cut.slot_bytes : facts.slot_bytes;
   if (const CatalogueEntry* schedule = schedule_of(call.kind, choice.algorithm)) {
     plan.by_reference = schedule->by_reference;
     if (choice.slice_bytes != 0) slot_bytes = std::min(slot_bytes, choice.slice_bytes);
@@ -146,7 +149,7 @@ Plan make_plan(const Call& call, int rank, const PlanFacts& facts, const Choice&
     case CallKind::all_reduce:
     case CallKind::reduce:
     case CallKind::broadcast:
-      plan.input = plan.output = tiled(call, chunks, most);
+      plan.input = plan.output = whole(call, cut.whole, chunks, most);
       break;
     case CallKind::reduce_scatter:
       plan.input = blocked(world, call.count, slice);

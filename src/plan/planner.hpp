@@ -66,12 +66,21 @@ Choice choice_for(const Call& call, const PlanFacts& facts);
 // are taken for calls with equal blocks of as many bytes.
 double predicted_seconds(const Call& call, int rank, const PlanFacts& facts);
 
+// How buffers are cut.
+struct Cut {
+  std::uint64_t slot_bytes = 0;  // what a message holds; 0: facts.slot_bytes
+  // Of buffers that are alike on every rank. On the host each chunk is a part of its own: where
+  // the ranks' chunks lie between each other, what a core reads ahead past the end of its own are
+  // lines that another one is about to write. In place, large all-reduces of two ranks take 1.3
+  // times as long between cores that share no cache.
+  Layout::Kind whole = Layout::Kind::parted;
+};
+
 // `call` is a collective with one count for all ranks, or all_gather_v / reduce_scatter_v, whose
-// block table the layouts then point into. `choice` is choice_for's, `program` build_program's;
-// `slot_bytes` what a message holds, 0: facts.slot_bytes. Hot path of calls that differ from the
-// one before: no allocation.
+// block table the layouts then point into. `choice` is choice_for's, `program` build_program's.
+// Hot path of calls that differ from the one before: no allocation.
 Plan make_plan(const Call& call, int rank, const PlanFacts& facts, const Choice& choice,
-               const Program& program, std::uint64_t slot_bytes = 0);
+               const Program& program, const Cut& cut = {});
 
 // The program of one rank for a planned collective. Precondition: the kind has the algorithm.
 Program build_program(CallKind kind, Algorithm algorithm, int rank, int world, int root,

@@ -15,11 +15,13 @@ struct Extent {
 //
 //   tiled:   `count` elements in all; tile t is the range [t*chunks*slice, ...), cut into `chunks`
 //            chunks of `slice` (all-reduce, broadcast, reduce).
+//   parted:  `count` elements in all, cut into `chunks` parts of `stride` elements, the last ones
+//            shorter or empty; tile t is the t-th slice of every part (the same, of host ranks).
 //   blocked: `chunks` blocks; block c starts at c*stride and has `count` elements; tile t is the
 //            t-th slice of every block (all-gather's output, reduce-scatter's input, all-to-all).
 //   table:   like blocked, with an offset and count of its own per block (the v-variants).
 struct Layout {
-  enum class Kind : std::uint8_t { tiled, blocked, table };
+  enum class Kind : std::uint8_t { tiled, parted, blocked, table };
   Kind kind = Kind::tiled;
   std::uint32_t chunks = 1;
   std::uint64_t count = 0;
@@ -33,15 +35,26 @@ struct Layout {
       const std::uint64_t start = (tile * chunks + chunk) * slice;
       return {std::min(start, count), start < count ? std::min(slice, count - start) : 0};
     }
-    const std::uint64_t base = kind == Kind::table ? offsets[chunk] : chunk * stride;
-    const std::uint64_t size = kind == Kind::table ? counts[chunk] : count;
+    const Extent all = block(chunk);
     const std::uint64_t start = tile * slice;
-    return {base + std::min(start, size), start < size ? std::min(slice, size - start) : 0};
+    return {all.offset + std::min(start, all.count),
+            start < all.count ? std::min(slice, all.count - start) : 0};
   }
+
+  // A chunk in all tiles together, which lies in one piece. Precondition: not tiled.
+  constexpr Extent block(std::uint64_t chunk) const {
+    if (kind == Kind::table) return {offsets[chunk], counts[chunk]};
+    const std::uint64_t start = chunk * stride;
+    if (kind == Kind::blocked) return {start, count};
+    return {std::min(start, count), start < count ? std::min(stride, count - start) : 0};
+  }
+
+  // Whether the chunks of a tile are as long as each other.
+  constexpr bool has_even_tiles() const { return kind != Kind::tiled && kind != Kind::parted; }
 
   // Where the buffer ends: the elements that it has, with what lies between its chunks.
   std::uint64_t end() const {
-    if (kind == Kind::tiled) return count;
+    if (kind == Kind::tiled || kind == Kind::parted) return count;
     if (kind == Kind::blocked) return chunks == 0 ? 0 : (chunks - 1) * stride + count;
     std::uint64_t last = 0;
     for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
@@ -53,6 +66,7 @@ struct Layout {
   // Tiles that cover the whole buffer; at least 1.
   std::uint64_t tiles() const {
     std::uint64_t longest = kind == Kind::tiled ? (count + chunks - 1) / chunks : count;
+    if (kind == Kind::parted) longest = std::min(stride, count);
     if (kind == Kind::table) {
       longest = chunks == 0 ? 0 : *std::max_element(counts, counts + chunks);
     }

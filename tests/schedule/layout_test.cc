@@ -34,6 +34,31 @@ TEST(Layout, TiledCutsTheBufferOnce) {
   }
 }
 
+TEST(Layout, PartedCutsTheBufferOnceAndKeepsChunksTogether) {
+  for (const std::uint32_t chunks : {1U, 2U, 3U, 8U}) {
+    for (const std::uint64_t slices : {1U, 2U, 5U}) {
+      // Parts that end before, at and behind the end of the buffer, which may leave some empty.
+      for (const std::uint64_t count : {0U, 1U, 2U, 7U, 47U, 48U, 49U, 200U}) {
+        const std::uint64_t slice = std::max<std::uint64_t>(1, count / (chunks * slices) + 1);
+        const Layout layout{.kind = Layout::Kind::parted,
+                            .chunks = chunks,
+                            .count = count,
+                            .stride = slice * slices,
+                            .slice = slice};
+        expect_partition(layout, count);
+        EXPECT_EQ(layout.end(), count);
+      }
+    }
+  }
+  const Layout layout{
+      .kind = Layout::Kind::parted, .chunks = 3, .count = 50, .stride = 20, .slice = 8};
+  EXPECT_EQ(layout.tiles(), 3U);
+  EXPECT_EQ(layout.extent(1, 1).offset, 28U);
+  EXPECT_EQ(layout.extent(2, 1).count, 4U);
+  EXPECT_EQ(layout.extent(1, 2).count, 2U);  // 48 and 49
+  EXPECT_EQ(layout.extent(2, 2).count, 0U);
+}
+
 TEST(Layout, BlockedCutsEveryBlockOnce) {
   for (const std::uint32_t chunks : {1U, 2U, 3U, 8U}) {
     for (const std::uint64_t count : {0U, 1U, 7U, 48U, 49U}) {
