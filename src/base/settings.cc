@@ -30,6 +30,10 @@ struct Bytes {
   std::int64_t Settings::*field;
   std::int64_t min, max, multiple;
 };
+struct OptionalBytes {
+  std::optional<std::int64_t> Settings::*field;
+  std::int64_t min, max;
+};
 struct Seconds {
   std::int64_t Settings::*field;
   std::int64_t min_ms, max_ms;
@@ -43,7 +47,7 @@ struct Text {
   std::string_view form = "any text";
   bool (*valid)(std::string_view) = nullptr;
 };
-using Kind = std::variant<Flag, OptionalFlag, Integer, Bytes, Seconds, Choice, Text>;
+using Kind = std::variant<Flag, OptionalFlag, Integer, Bytes, OptionalBytes, Seconds, Choice, Text>;
 
 struct Entry {
   std::string_view name;
@@ -156,8 +160,8 @@ std::vector<Entry> call_entries() {
        "Measured times by which rank 0 corrects its cost model; `gyre tune` writes them"},
       {"GYRE_ONE_SHOT_BYTES", Bytes{&S::one_shot_bytes, 0, 64 << 20, 1},
        "The largest message that every rank may send to every other at once", true},
-      {"GYRE_STREAM_BYTES", Bytes{&S::stream_bytes, 0, std::int64_t{1} << 50, 1},
-       "The smallest result that is written past the caches"},
+      {"GYRE_STREAM_BYTES", OptionalBytes{&S::stream_bytes, 0, std::int64_t{1} << 50},
+       "The smallest result that is written past the caches; unset: what turns out to be faster"},
   };
 }
 
@@ -206,6 +210,9 @@ std::string range_of(const Kind& kind) {
               text += fmt::format(", a multiple of {}", text_of_bytes(k.multiple));
             return text;
           },
+          [](const OptionalBytes& k) {
+            return fmt::format("{} to {}", text_of_bytes(k.min), text_of_bytes(k.max));
+          },
           [](const Seconds& k) {
             return fmt::format("{} to {} seconds", text_of_milliseconds(k.min_ms),
                                text_of_milliseconds(k.max_ms));
@@ -217,8 +224,9 @@ std::string range_of(const Kind& kind) {
 }
 
 std::string_view type_of(const Kind& kind) {
-  constexpr std::array<std::string_view, 7> kNames = {"flag",    "flag",   "integer", "bytes",
-                                                      "seconds", "choice", "text"};
+  constexpr std::array<std::string_view, 8> kNames = {"flag",  "flag",    "integer", "bytes",
+                                                      "bytes", "seconds", "choice",  "text"};
+  static_assert(kNames.size() == std::variant_size_v<Kind>);
   return kNames[kind.index()];
 }
 
@@ -232,6 +240,9 @@ std::string print(const Kind& kind, const Settings& settings) {
           },
           [&](const Integer& k) { return fmt::format("{}", settings.*k.field); },
           [&](const Bytes& k) { return text_of_bytes(settings.*k.field); },
+          [&](const OptionalBytes& k) {
+            return (settings.*k.field) ? text_of_bytes(*(settings.*k.field)) : std::string();
+          },
           [&](const Seconds& k) { return text_of_milliseconds(settings.*k.field); },
           [&](const Choice& k) { return settings.*k.field; },
           [&](const Text& k) { return k.field != nullptr ? settings.*k.field : std::string(); },
@@ -287,6 +298,12 @@ bool apply(const Kind& kind, Settings& settings, std::string_view value) {
                           const auto bytes = parse_bytes(value);
                           return bytes && *bytes % k.multiple == 0 &&
                                  store(settings.*k.field, bytes, k.min, k.max);
+                        },
+                        [&](const OptionalBytes& k) {
+                          std::int64_t given = 0;
+                          if (!store(given, parse_bytes(value), k.min, k.max)) return false;
+                          settings.*k.field = given;
+                          return true;
                         },
                         [&](const Seconds& k) {
                           return store(settings.*k.field, parse_milliseconds(value), k.min_ms,
@@ -419,6 +436,7 @@ std::optional<std::int64_t> setting_number(const SettingRow& row, const Settings
                         [&](const OptionalFlag& k) { return Number(settings.*k.field); },
                         [&](const Integer& k) { return Number(settings.*k.field); },
                         [&](const Bytes& k) { return Number(settings.*k.field); },
+                        [&](const OptionalBytes& k) { return Number(settings.*k.field); },
                         [&](const Seconds& k) {
                           const std::int64_t milliseconds = settings.*k.field;
                           return milliseconds % 1000 == 0 ? Number(milliseconds / 1000) : Number();

@@ -51,7 +51,7 @@ struct Settings {
   std::int64_t min_channels = 1, max_channels = 64;  // NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS
   std::int64_t one_shot_bytes = 64 << 20;            // GYRE_ONE_SHOT_BYTES
   std::string tuning_file;                           // GYRE_TUNING_FILE
-  std::int64_t stream_bytes = 1 << 20;               // GYRE_STREAM_BYTES: results past the caches
+  std::optional<std::int64_t> stream_bytes;          // GYRE_STREAM_BYTES: results past the caches
 };
 
 // Parses and checks every known variable of the environment (and NCCL_CONF_FILE, ~/.nccl.conf,

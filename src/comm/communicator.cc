@@ -195,6 +195,8 @@ void Communicator::end(const Drive& drive) {
       drive.executor->revoke_references();
       return {};
     });
+  } else {
+    for (Launch& launch : drive.launches) launch.tell_way();
   }
   if (drive.counts) count_up(drive.executor->finished);
   leave();

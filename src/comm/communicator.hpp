@@ -268,6 +268,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Launch& next_launch(std::size_t& used);
   Launch& next_empty_launch(std::size_t& used);
   Result<void> compose_collective(const Call& call, std::size_t& used);
+  void choose_streams(const PlannedCall& planned, Work& work, Launch& launch);
   static Result<std::byte*> scratch_for(const PlannedCall& planned, Launch& launch);
   void compose_all_to_all_v(const Call& call, Launch& launch);
   Result<void> compose_messages(std::span<const Call> calls, Launch& launch);
@@ -331,6 +332,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::vector<Mapping> aside_;         // inputs of all-to-alls in place; kept from call to call
   std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
   PlannedCall planned_;  // the latest: most programs repeat themselves
+  ResultRoutes result_routes_;
 
   std::mutex lifetime_;  // guards opening_, worker_ and closing
   std::thread opening_;

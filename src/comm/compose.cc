@@ -121,6 +121,16 @@ Result<std::byte*> Communicator::scratch_for(const PlannedCall& planned, Launch&
   return launch.scratch.data();
 }
 
+// Whether results go past the caches, or what finds that out.
+void Communicator::choose_streams(const PlannedCall& planned, Work& work, Launch& launch) {
+  if (reads_back(*planned.program)) return;
+  const std::uint64_t bytes = elements_of(planned.plan.output) * size_of(planned.type);
+  if (!settings_.stream_bytes) launch.route = result_routes_.of(planned.kind, bytes);
+  const auto least = static_cast<std::uint64_t>(
+      settings_.stream_bytes.value_or(std::int64_t{ResultRoutes::kPastBytes}));
+  work.streams = bytes >= least;
+}
+
 Result<void> Communicator::compose_collective(const Call& call, std::size_t& used) {
   const PlannedCall& planned = this->planned(call);
   Launch& launch = next_launch(used);
@@ -129,6 +139,7 @@ Result<void> Communicator::compose_collective(const Call& call, std::size_t& use
   const bool again = launch.recipe == planned.number && call.op != ReduceOp::premulsum;
   if (again) {
     launch.restart(call.input, call.output, CallStamp::of(call.count, collectives_));
+    launch.choose_way();
     return {};
   }
   launch.clear();
@@ -137,9 +148,7 @@ Result<void> Communicator::compose_collective(const Call& call, std::size_t& use
   work.tiles = planned.plan.tiles;
   work.input_layout = planned.plan.input;
   work.output_layout = planned.plan.output;
-  work.streams =
-      !reads_back(*planned.program) && elements_of(planned.plan.output) * size_of(call.type) >=
-                                           static_cast<std::uint64_t>(settings_.stream_bytes);
+  choose_streams(planned, work, launch);
   work.by_reference = planned.plan.by_reference;
   GYRE_TRY_ASSIGN(work.scratch, scratch_for(planned, launch));
   if (has_short_form(planned, plan_facts_)) {
@@ -149,6 +158,7 @@ Result<void> Communicator::compose_collective(const Call& call, std::size_t& use
         call.count);
   } else {
     add_strands(work, launch);
+    launch.choose_way();
   }
   launch.recipe = planned.number;  // last: it may have been left half made
   return {};

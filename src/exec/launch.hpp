@@ -7,6 +7,7 @@
 
 #include "exec/exchange_run.hpp"
 #include "exec/local_lanes.hpp"
+#include "exec/result_routes.hpp"
 #include "exec/strand_run.hpp"
 
 namespace gyre {
@@ -24,6 +25,8 @@ class Launch {
     recipe = 0;
     exchange.reset();
     local = {};
+    route = nullptr;
+    results = {};
     runs.clear();
     chains.clear();
   }
@@ -39,15 +42,29 @@ class Launch {
   void restart(const std::byte* input, std::byte* output, CallStamp stamp) {
     if (exchange) return exchange->restart(input, output, stamp);
     local = {};
+    results = {};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       runs[i].restart(input, output, stamp);
       chains[i] = {i, i + 1};
     }
   }
 
+  // The way of its results, where that is measured.
+  void choose_way() {
+    if (route == nullptr) return;
+    const bool past = route->next() == ResultRoute::Way::past;
+    for (StrandRun& run : runs) run.stream_results(past);
+  }
+  // It ended well.
+  void tell_way() {
+    if (route != nullptr) route->took(results.bytes, results.ticks);
+  }
+
   std::uint64_t recipe = 0;  // PlannedCall::number of what it was made from; 0: anything else
   std::optional<ExchangeRun> exchange;  // alone, or absent
   LocalLanes local;                     // of a program's two strands
+  ResultRoute* route = nullptr;         // of its results; null: not measured
+  ResultMeter results;
   std::vector<StrandRun> runs;
   std::vector<Chain> chains;
   Mapping scratch;  // of its program; kept for its memory

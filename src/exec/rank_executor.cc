@@ -70,6 +70,7 @@ Result<bool> RankExecutor::sweep_runs(Launch& launch, bool& done) {
   bool stepped = false;
   done = true;
   wiring_.local = &launch.local;
+  wiring_.results = &launch.results;
   for (Launch::Chain& chain : launch.chains) {
     for (unsigned steps = 0; chain.next < chain.end && steps < kStepsPerSweep; ++steps) {
       GYRE_TRY_ASSIGN(const Progress progress, launch.runs[chain.next].try_step(wiring_));

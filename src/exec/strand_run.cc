@@ -223,6 +223,7 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   const std::byte* value = folds ? here.data() : sources[0];
   if (moved.target != nullptr) value = moved.target;
   if (moved.bytes > 0 && !wiring.destinations->empty()) {
+    const Ticks began = ticks_now();
     if (folds) {
       Fold fold_step = work_.fold;
       fold_step.local = scaled(moved.step, local);
@@ -230,6 +231,10 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
       wiring.destinations->fold(fold_step, sources, moved.elements);
     } else {
       wiring.destinations->copy(sources[0], moved.bytes);
+    }
+    if (moved.target != nullptr) {
+      wiring.results->bytes += moved.bytes;
+      wiring.results->ticks += ticks_now() - began;
     }
   }
   const bool placed = wiring.places->release(wiring.links);

@@ -16,6 +16,7 @@
 #include "exec/local_lanes.hpp"
 #include "exec/outbox.hpp"
 #include "exec/places.hpp"
+#include "exec/result_routes.hpp"
 #include "kernels/host/reduce.hpp"
 #include "schedule/call.hpp"
 #include "schedule/cursor.hpp"
@@ -34,6 +35,7 @@ struct Wiring {
   Destinations* destinations = nullptr;
   Outbox* outbox = nullptr;
   LocalLanes* local = nullptr;           // of the launch at work
+  ResultMeter* results = nullptr;        // likewise
   std::span<const std::byte*> operands;  // world entries and one, for the fold
   std::span<const std::byte*> messages;  // the same, for the chunks of a fold to be taken from
   std::byte* scratch = nullptr;          // world * scratch_stride bytes
@@ -71,6 +73,7 @@ class StrandRun {
 
   // The same work from the start, on other buffers and under another number.
   void restart(const std::byte* input, std::byte* output, CallStamp stamp);
+  void stream_results(bool streams) { work_.streams = streams; }
 
   Result<Progress> try_step(const Wiring& wiring);
 
