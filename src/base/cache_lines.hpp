@@ -1,8 +1,8 @@
 // Taking cache lines for writing before they are written.
 //
 // A line that a peer has read must come back before a store to it is done, which takes as long as a
-// message; asked for early, it comes while something else is done. Measured with 2 ranks:
-// all-reduce of 32 B to 1 KiB 15 to 25 % faster.
+// message; asked for early, it comes while something else is done. Measured with 2 ranks,
+// of payloads: all-reduces of 4 KiB take 10 % less.
 #pragma once
 
 #include <cstddef>

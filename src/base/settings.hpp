@@ -32,7 +32,7 @@ struct Settings {
   std::int64_t slot_bytes = 128 << 10;      // GYRE_SLOT_BYTES
   std::int64_t socket_streams = 1;          // GYRE_SOCKET_STREAMS per pair of ranks
   std::string congestion = "auto";          // GYRE_TCP_CONGESTION
-  std::int64_t zero_copy_bytes = 64 << 10;  // GYRE_ZERO_COPY: smallest slice sent by reference
+  std::int64_t zero_copy_bytes = 16 << 10;  // GYRE_ZERO_COPY: smallest slice sent by reference
   std::int64_t map_bytes = 256 << 10;       // GYRE_MAP_BYTES
   std::string cma = "auto";                 // GYRE_CMA: auto, 0, 1: process_vm_readv
   std::string hook;                         // GYRE_HOOK: trace, fault:..., throttle:...

@@ -141,13 +141,11 @@ Result<void> Communicator::check_closely(const Call& call) const {
 // Inside running_ if there is no error.
 Result<void> Communicator::enter() {
   running_.enter();
-  if (state() != State::closed && !abort_.raised()) return {};
-  const Error why =
-      state() == State::closed
-          ? Error{Status::aborted, "the communicator was destroyed before this call could run"}
-          : abort_.reason();
+  const bool closed = state() == State::closed;
+  if (!closed && !abort_.raised()) return {};
   running_.leave();
-  return why;
+  if (!closed) return abort_.reason();
+  return Error{Status::aborted, "the communicator was destroyed before this call could run"};
 }
 
 Result<Drive> Communicator::begin(std::span<const Call> calls, bool counts) {
@@ -227,14 +225,17 @@ Result<void> Communicator::deregister_memory(const void* handle) {
 // Hot path: most of what a small call costs is here, in run_again() and in ends_at_once().
 Result<void> Communicator::run(const Call& call) {
   GYRE_TRY(enter());
-  if (ExchangeRun* const exchange = repeated(call)) return run_again(*exchange, call.kind);
+  if (ExchangeRun* const exchange = restarted(call)) return run_again(*exchange, call.kind);
   GYRE_TRY_ASSIGN(Drive one, prepare(std::span(&call, 1), /*counts=*/true));
   return run_driven(one);
 }
 
 Result<void> Communicator::run_again(ExchangeRun& exchange, CallKind kind) {
   count_up(executor_->entered);
-  if (!executor_->ends_at_once(exchange)) {
+  // What goes wrong here, want of memory included, is found again by the sweeps of run_driven().
+  const Result<bool> ended = contained(
+      "running the call", [&]() -> Result<bool> { return executor_->ends_at_once(exchange); });
+  if (!ended || !*ended) {
     Drive one = drive_of(1, kind, /*counts=*/true);
     return run_driven(one);
   }

@@ -262,7 +262,7 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   Result<void> copy_on_stream(std::span<const HostCopy> copies, gyreStream_t stream);
 
   // compose.cc: calls to launches
-  ExchangeRun* repeated(const Call& call);
+  ExchangeRun* restarted(const Call& call);
   Result<std::size_t> compose(std::span<const Call> calls);
   Result<Call> copied_aside(const Call& call, std::size_t index);
   Launch& next_launch(std::size_t& used);

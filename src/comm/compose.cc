@@ -14,6 +14,10 @@ namespace {
 // The number of messages, which have no place in the order of collectives.
 constexpr std::uint64_t kNoNumber = 0;
 
+// A root that refers several peers to its memory must wait for all of them, one that copies has
+// done. Measured with 4 ranks on 2 cores: below, the copy is faster.
+constexpr std::uint64_t kLeastFromRoot = 64 << 10;
+
 // Of a whole buffer; blocks of various sizes count as none.
 std::uint64_t elements_of(const Layout& layout) {
   switch (layout.kind) {
@@ -150,6 +154,7 @@ Result<void> Communicator::compose_collective(const Call& call, std::size_t& use
   work.output_layout = planned.plan.output;
   choose_streams(planned, work, launch);
   work.by_reference = planned.plan.by_reference;
+  work.least_referred = has_root(planned.kind) && world_ > 2 ? kLeastFromRoot : 0;
   GYRE_TRY_ASSIGN(work.scratch, scratch_for(planned, launch));
   if (has_short_form(planned, plan_facts_)) {
     const std::uint64_t bytes = call.count * size_of(call.type);
@@ -291,9 +296,9 @@ Launch& Communicator::next_empty_launch(std::size_t& used) {
 }
 
 // If the call is a small one like the latest: that one's exchange, on this call's buffers and with
-// its number. Nothing else differs; an exchange sends everything before it stores anything, so that
-// an all-to-all may be in place.
-ExchangeRun* Communicator::repeated(const Call& call) {
+// its number. Nothing else differs (checked mode puts another launch first); an exchange sends
+// everything before it stores anything, so that an all-to-all may be in place.
+ExchangeRun* Communicator::restarted(const Call& call) {
   if (!planned_.is_of(call) || launches_.empty()) return nullptr;
   Launch& launch = launches_.front();
   if (!launch.exchange || launch.recipe != planned_.number) return nullptr;

@@ -208,15 +208,18 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
                                       wiring.links)) {
     return false;
   }
-  // A value that is stored lies in the output afterwards; one that is only passed on, where it was;
-  // a small one that is neither, here, and rides in the headers.
+  // A value that is stored lies in the output afterwards; one that is only passed on, where it was,
+  // and so does what is copied from the input, of which no line is this core's alone; a small one
+  // that is neither, here, and rides in the headers.
   alignas(16) std::array<std::byte, kInlineBytes> here;
   const std::byte* lasting = folds || local != 0 ? nullptr : moved.source;
-  if (moved.target != nullptr) lasting = moved.target;
-  const Side side = moved.target != nullptr ? moved.step.target_side : moved.step.source_side;
+  const bool from_input = lasting != nullptr && moved.step.source_side == Side::input;
+  if (moved.target != nullptr && !from_input) lasting = moved.target;
+  const bool stays = moved.target == nullptr || from_input;
+  const Side side = stays ? moved.step.source_side : moved.step.target_side;
   if (side == Side::scratch) lasting = nullptr;
   const bool referred = prepare_sends(moved, lasting, wiring);
-  add_results(moved, sources, referred, wiring);
+  add_results(moved, sources, referred && lasting == moved.target, wiring);
   if (folds && small && moved.target == nullptr) {
     wiring.destinations->add(here.data(), Destinations::How::stored);
   }
@@ -251,8 +254,9 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
 
 bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
                               const Wiring& wiring) const {
-  // What was just written lies in this core's cache, where a peer's system call reads it slowly.
-  const bool by_call = work_.by_call && lasting == moved.source;
+  // What is written or copied now lies in this core's cache, where a peer's system call reads it
+  // slowly.
+  const bool by_call = work_.by_call && lasting == moved.source && moved.target == nullptr;
   bool referred = false;
   for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
@@ -264,7 +268,7 @@ bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
       header.kind = SlotKind::inlined;
     } else if (wiring.places->at(peer) != nullptr) {
       header.kind = SlotKind::placed;
-    } else if (lasting != nullptr && work_.by_reference &&
+    } else if (lasting != nullptr && work_.by_reference && moved.bytes >= work_.least_referred &&
                link.refer(lasting, moved.bytes, by_call, header)) {
       if (moved.offer != nullptr) link.offer(moved.offer, moved.bytes, header);
       link.referred_until = link.send.position() + 1;

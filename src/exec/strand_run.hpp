@@ -55,8 +55,9 @@ struct Work {
   std::byte* scratch = nullptr;  // of the program's scratch_chunks slices
   Layout input_layout;
   Layout output_layout;
-  Fold fold;                 // type, op, scale, ranks; local and finish are set per step
-  bool by_reference = true;  // whether slots may point into the user's buffers
+  Fold fold;                         // type, op, scale, ranks; local and finish are set per step
+  bool by_reference = true;          // whether slots may point into the user's buffers
+  std::uint64_t least_referred = 0;  // bytes of a value from which on they may
   // Whether peers read ordinary memory by system calls: worth it where all ranks receive at once.
   bool by_call = false;
   bool streams = false;   // whether the result is written past the caches

@@ -8,7 +8,9 @@ namespace gyre {
 
 // Factors of the simulated time.
 struct Saving {
-  std::uint64_t short_form_most = 0;  // bytes of a message: smaller direct ones have a short form
+  // Bytes of a message: smaller direct ones have a short form (between two ranks, twice as large
+  // ones as well).
+  std::uint64_t short_form_most = 0;
   double short_form = 1;
   std::uint64_t direct_from = 0;  // bytes from which direct schedules copy less
   double direct = 1;

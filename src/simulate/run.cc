@@ -200,7 +200,7 @@ bool Run::has_slot(Strand& strand, std::uint32_t number) {
 // all of a tile are alike where the input has one per rank, else it has the same number.
 std::uint64_t Run::bytes_of(const Program& program, Side side, std::int32_t first,
                             std::uint32_t stride, const ResolvedStep& step) const {
-  const bool alike = side == Side::scratch && message_.input.kind != Layout::Kind::tiled;
+  const bool alike = side == Side::scratch && message_.input.has_even_tiles();
   const Layout& layout = side == Side::output ? message_.output : message_.input;
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < step.chunks; ++i) {

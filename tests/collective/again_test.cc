@@ -1,4 +1,4 @@
-// Small calls like the one before take a shorter way (Communicator::repeated): rows of them, on
+// Small calls like the one before take a shorter way (Communicator::restarted): rows of them, on
 // changing buffers, with others in between, must give what each alone would.
 #include <numeric>
 #include <random>
@@ -9,7 +9,7 @@ namespace gyre::test {
 namespace {
 
 constexpr int kRows = 400;
-constexpr std::size_t kMostCount = 1500;  // of 4 bytes: on both sides of what is small
+constexpr std::size_t kMostCount = 3000;  // of 4 bytes: on both sides of what is small
 
 using Numbers = std::vector<std::int32_t>;
 
