@@ -24,8 +24,7 @@ class ResultRoute {
 
   // For the next call. The same until that call's end was told.
   Way next();
-  // What writing the call's results of `bytes` took, with reading what they are made of. Not told
-  // of calls that failed.
+  // How long the call that wrote results of `bytes` moved data. Not told of calls that failed.
   void took(std::uint64_t bytes, Ticks ticks);
 
   Way better() const { return better_; }

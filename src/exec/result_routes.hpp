@@ -10,7 +10,8 @@
 
 namespace gyre {
 
-// How long a launch wrote results, and how many bytes.
+// How many bytes of results a launch wrote, and how long it moved data altogether: results that
+// stay in the caches make room by what other steps then miss.
 struct ResultMeter {
   std::uint64_t bytes = 0;
   Ticks ticks = 0;

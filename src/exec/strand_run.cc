@@ -235,10 +235,8 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
     } else {
       wiring.destinations->copy(sources[0], moved.bytes);
     }
-    if (moved.target != nullptr) {
-      wiring.results->bytes += moved.bytes;
-      wiring.results->ticks += ticks_now() - began;
-    }
+    wiring.results->ticks += ticks_now() - began;
+    if (moved.target != nullptr) wiring.results->bytes += moved.bytes;
   }
   const bool placed = wiring.places->release(wiring.links);
   GYRE_TRY_ASSIGN(const bool held, references_held(moved, wiring));
