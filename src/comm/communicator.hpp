@@ -332,7 +332,6 @@ class Communicator final : public ControlEvents, public std::enable_shared_from_
   std::vector<Mapping> aside_;         // inputs of all-to-alls in place; kept from call to call
   std::map<std::tuple<CallKind, Algorithm, int>, Program> programs_;
   PlannedCall planned_;  // the latest: most programs repeat themselves
-  ResultRoutes result_routes_;
 
   std::mutex lifetime_;  // guards opening_, worker_ and closing
   std::thread opening_;

@@ -129,7 +129,7 @@ Result<std::byte*> Communicator::scratch_for(const PlannedCall& planned, Launch&
 void Communicator::choose_streams(const PlannedCall& planned, Work& work, Launch& launch) {
   if (reads_back(*planned.program)) return;
   const std::uint64_t bytes = elements_of(planned.plan.output) * size_of(planned.type);
-  if (!settings_.stream_bytes) launch.route = result_routes_.of(planned.kind, bytes);
+  if (!settings_.stream_bytes) launch.route = executor_->result_routes().of(planned.kind, bytes);
   const auto least = static_cast<std::uint64_t>(
       settings_.stream_bytes.value_or(std::int64_t{ResultRoutes::kPastBytes}));
   work.streams = bytes >= least;

@@ -20,6 +20,7 @@
 #include "bootstrap/awaited_peer.hpp"
 #include "exec/launch.hpp"
 #include "exec/peer_watch.hpp"
+#include "exec/result_routes.hpp"
 #include "exec/spin_budget.hpp"
 #include "transport/transport.hpp"
 
@@ -80,6 +81,7 @@ class RankExecutor {
   // For whoever drives this rank, and perhaps others with it. There is room for this rank alone.
   SleepList& sleep_list() { return sleep_list_; }
   SpinBudget& spin_budget() { return spin_budget_; }
+  ResultRoutes& result_routes() { return result_routes_; }
 
   // Calls begun and ended, for the answer to "who is late?".
   std::atomic<std::uint64_t> entered{0}, finished{0};
@@ -105,6 +107,7 @@ class RankExecutor {
   Outbox outbox_;
   SleepList sleep_list_;
   SpinBudget spin_budget_;
+  ResultRoutes result_routes_;
   Mapping scratch_;
   std::uint64_t scratch_stride_ = 0;
   Clock::time_point next_question_{};
