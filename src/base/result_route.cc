@@ -18,17 +18,20 @@ bool wins(Way trial, std::uint64_t cost, std::uint64_t usual) {
 }  // namespace
 
 ResultRoute::Way ResultRoute::next() {
-  if (on_trial_ == 0 && until_trial_ == 0) on_trial_ = kTrialCalls;
-  return on_trial_ > 0 ? other(better_) : better_;
+  if (to_hear_of_ == 0 && until_trial_ == 0) to_begin_ = to_hear_of_ = kTrialCalls;
+  if (to_begin_ == 0) return better_;
+  --to_begin_;
+  return other(better_);
 }
 
-void ResultRoute::took(std::uint64_t bytes, Ticks ticks) {
+void ResultRoute::took(Way way, std::uint64_t bytes, Ticks ticks) {
   if (bytes == 0) return;
   const std::uint64_t cost = std::max<std::uint64_t>(ticks * 1024 / bytes, 1);
-  if (on_trial_ > 0) {
-    if (--on_trial_ == 0) judge(cost);
+  if (way != better_) {
+    if (to_hear_of_ > 0 && --to_hear_of_ == 0) judge(cost);
     return;
   }
+  if (to_hear_of_ > 0) return;  // its caches are the trial's
   if (unsettled_ > 0) {
     --unsettled_;
     return;

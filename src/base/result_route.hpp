@@ -22,10 +22,12 @@ class ResultRoute {
 
   explicit ResultRoute(Way first = Way::through) : better_(first) {}
 
-  // For the next call. The same until that call's end was told.
+  // For the next call. Any number may be under way before the first one's end is told: the calls
+  // of a group are.
   Way next();
-  // How long the call that wrote results of `bytes` moved data. Not told of calls that failed.
-  void took(std::uint64_t bytes, Ticks ticks);
+  // How long a call that went that way and wrote results of `bytes` moved data. Not told of calls
+  // that failed.
+  void took(Way way, std::uint64_t bytes, Ticks ticks);
 
   Way better() const { return better_; }
 
@@ -39,9 +41,10 @@ class ResultRoute {
   Way better_;
   std::uint32_t interval_ = kFirstInterval;
   std::uint32_t until_trial_ = kFirstInterval;
-  std::uint32_t on_trial_ = 0;   // calls that the trial still has
-  std::uint32_t unsettled_ = 0;  // calls whose caches the trial before them still changed
-  std::uint64_t cost_ = 0;       // ticks per KiB of the better way, smoothed; 0: not known
+  std::uint32_t to_begin_ = 0;    // calls of the trial that next() has yet to give its way
+  std::uint32_t to_hear_of_ = 0;  // and whose end is yet to be told
+  std::uint32_t unsettled_ = 0;   // calls whose caches the trial before them still changed
+  std::uint64_t cost_ = 0;        // ticks per KiB of the better way, smoothed; 0: not known
 };
 
 }  // namespace gyre

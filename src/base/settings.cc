@@ -114,7 +114,8 @@ std::vector<Entry> path_entries() {
       {"GYRE_TCP_CONGESTION", Text{&S::congestion, "auto, or the name of one the kernel has"},
        "Congestion control of the data connections"},
       {"GYRE_ZERO_COPY", Bytes{&S::zero_copy_bytes, 0, std::int64_t{1} << 40, 1},
-       "The smallest slice that is sent by reference instead of through a slot"},
+       "The smallest slice that is sent by reference instead of through a slot (64K from a root to "
+       "several peers)"},
       {"GYRE_MAP_BYTES", Bytes{&S::map_bytes, 0, std::int64_t{1} << 62, 1},
        "The smallest call (its count, as bytes) for which ranks on devices map each other's "
        "buffers across processes",

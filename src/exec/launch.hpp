@@ -52,18 +52,19 @@ class Launch {
   // The way of its results, where that is measured.
   void choose_way() {
     if (route == nullptr) return;
-    const bool past = route->next() == ResultRoute::Way::past;
-    for (StrandRun& run : runs) run.stream_results(past);
+    way = route->next();
+    for (StrandRun& run : runs) run.stream_results(way == ResultRoute::Way::past);
   }
   // It ended well.
   void tell_way() {
-    if (route != nullptr) route->took(results.bytes, results.ticks);
+    if (route != nullptr) route->took(way, results.bytes, results.ticks);
   }
 
   std::uint64_t recipe = 0;  // PlannedCall::number of what it was made from; 0: anything else
   std::optional<ExchangeRun> exchange;  // alone, or absent
   LocalLanes local;                     // of a program's two strands
   ResultRoute* route = nullptr;         // of its results; null: not measured
+  ResultRoute::Way way = ResultRoute::Way::through;
   ResultMeter results;
   std::vector<StrandRun> runs;
   std::vector<Chain> chains;

@@ -10,8 +10,8 @@
 
 namespace gyre {
 
-// How many bytes of results a launch wrote, and how long it moved data altogether: results that
-// stay in the caches make room by what other steps then miss.
+// How many bytes of results a launch stored, and how long its folds and copies took altogether:
+// results that stay in the caches push out what other steps then miss.
 struct ResultMeter {
   std::uint64_t bytes = 0;
   Ticks ticks = 0;

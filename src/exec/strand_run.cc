@@ -208,18 +208,12 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
                                       wiring.links)) {
     return false;
   }
-  // A value that is stored lies in the output afterwards; one that is only passed on, where it was,
-  // and so does what is copied from the input, of which no line is this core's alone; a small one
-  // that is neither, here, and rides in the headers.
+  // A small value that is not stored rides in the headers from here.
   alignas(16) std::array<std::byte, kInlineBytes> here;
-  const std::byte* lasting = folds || local != 0 ? nullptr : moved.source;
-  const bool from_input = lasting != nullptr && moved.step.source_side == Side::input;
-  if (moved.target != nullptr && !from_input) lasting = moved.target;
-  const bool stays = moved.target == nullptr || from_input;
-  const Side side = stays ? moved.step.source_side : moved.step.target_side;
-  if (side == Side::scratch) lasting = nullptr;
+  const Lasting lasting = lasting_places(moved, folds, local);
   const bool referred = prepare_sends(moved, lasting, wiring);
-  add_results(moved, sources, referred && lasting == moved.target, wiring);
+  const bool reads_target = lasting.first == moved.target || lasting.second == moved.target;
+  add_results(moved, sources, referred && reads_target, wiring);
   if (folds && small && moved.target == nullptr) {
     wiring.destinations->add(here.data(), Destinations::How::stored);
   }
@@ -250,11 +244,33 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   return true;
 }
 
-bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
+// A value that is stored lies in the output afterwards; one that is only passed on, where it was.
+// What is copied from the input lies there as well, and peers had better read it there: reading
+// what this core has just written took them two to five times as long, between cores that share no
+// cache. (If they can: the input may lie in memory that they do not map.)
+StrandRun::Lasting StrandRun::lasting_places(const Moved& moved, bool folds, int local) const {
+  const bool copies = !folds && local == 0;
+  const bool in_input = copies && moved.step.source_side == Side::input;
+  const bool stays = copies && moved.step.source_side != Side::scratch;
+  const bool stored = moved.target != nullptr && moved.step.target_side == Side::output;
+  if (moved.target == nullptr) return {stays ? moved.source : nullptr, nullptr};
+  if (in_input) return {moved.source, stored ? moved.target : nullptr};
+  return {stored ? moved.target : nullptr, nullptr};
+}
+
+bool StrandRun::refer(const Moved& moved, const Lasting& lasting, Link& link,
+                      SlotHeader& header) const {
+  if (lasting.first == nullptr || !work_.by_reference) return false;
+  if (moved.step.send.count > 1 && moved.bytes < work_.least_shared) return false;
+  // Where the value is stored as well, a slot is as near as the output, and spares the peer the
+  // system call.
+  const bool by_call = work_.by_call && moved.target == nullptr;
+  return link.refer(lasting.first, moved.bytes, by_call, header) ||
+         (lasting.second != nullptr && link.refer(lasting.second, moved.bytes, false, header));
+}
+
+bool StrandRun::prepare_sends(const Moved& moved, const Lasting& lasting,
                               const Wiring& wiring) const {
-  // What is written or copied now lies in this core's cache, where a peer's system call reads it
-  // slowly.
-  const bool by_call = work_.by_call && lasting == moved.source && moved.target == nullptr;
   bool referred = false;
   for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
@@ -266,8 +282,7 @@ bool StrandRun::prepare_sends(const Moved& moved, const std::byte* lasting,
       header.kind = SlotKind::inlined;
     } else if (wiring.places->at(peer) != nullptr) {
       header.kind = SlotKind::placed;
-    } else if (lasting != nullptr && work_.by_reference && moved.bytes >= work_.least_referred &&
-               link.refer(lasting, moved.bytes, by_call, header)) {
+    } else if (refer(moved, lasting, link, header)) {
       if (moved.offer != nullptr) link.offer(moved.offer, moved.bytes, header);
       link.referred_until = link.send.position() + 1;
       referred = true;

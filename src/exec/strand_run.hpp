@@ -55,9 +55,9 @@ struct Work {
   std::byte* scratch = nullptr;  // of the program's scratch_chunks slices
   Layout input_layout;
   Layout output_layout;
-  Fold fold;                         // type, op, scale, ranks; local and finish are set per step
-  bool by_reference = true;          // whether slots may point into the user's buffers
-  std::uint64_t least_referred = 0;  // bytes of a value from which on they may
+  Fold fold;                       // type, op, scale, ranks; local and finish are set per step
+  bool by_reference = true;        // whether slots may point into the user's buffers
+  std::uint64_t least_shared = 0;  // bytes of a value from which on several peers' slots may
   // Whether peers read ordinary memory by system calls: worth it where all ranks receive at once.
   bool by_call = false;
   bool streams = false;   // whether the result is written past the caches
@@ -118,9 +118,15 @@ class StrandRun {
   Result<bool> references_held(const Moved& moved, const Wiring& wiring) const;
   // False: a peer took a slot back meanwhile, and nothing was sent or released.
   Result<bool> execute(const Moved& moved, const Wiring& wiring);
-  // Decides how the value travels to each peer. `lasting`: where it lies until the end of the call,
-  // or null. Whether any peer will read it there.
-  bool prepare_sends(const Moved& moved, const std::byte* lasting, const Wiring& wiring) const;
+  // Where a value lies until the end of the call, in order of preference; null: nowhere.
+  struct Lasting {
+    const std::byte* first = nullptr;
+    const std::byte* second = nullptr;
+  };
+  Lasting lasting_places(const Moved& moved, bool folds, int local) const;
+  bool refer(const Moved& moved, const Lasting& lasting, Link& link, SlotHeader& header) const;
+  // Decides how the value travels to each peer. Whether any peer will read it.
+  bool prepare_sends(const Moved& moved, const Lasting& lasting, const Wiring& wiring) const;
   // What would be copied into the slots of several peers goes into one slot for all of them.
   void share_copies(const Moved& moved, const Wiring& wiring) const;
   void post_sends(const Moved& moved, const std::byte* value, const Wiring& wiring) const;

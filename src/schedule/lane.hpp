@@ -10,10 +10,9 @@
 //   credit.head      receiver store release p + 1 after it has read everything of position p.
 //                    (Kernels store it relaxed after a barrier: kernels/device/waits.cuh.)
 //                    sender   load acquire; position p may be filled iff p < head + slots.
-//   header.location, of an exchange's message, says what credit.head of the other lane says:
-//   written
-//                    after that lane's slots were read, read after this one's sequence was
-//                    acquired. Transports that do not carry it leave it 0, which says nothing.
+//   header.location  (of an exchange's message) sender says what credit.head of the other lane
+//                    says, having read that lane's slots; receiver reads it after the sequence.
+//                    Transports that do not carry it leave it 0, which says nothing.
 //   everything else of a header is written by the sender before its release store.
 //
 // A receiver that writes into the memory of the sender (an offer) claims the slot meanwhile: it

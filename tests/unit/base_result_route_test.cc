@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/result_route.hpp"
 #include "exec/result_routes.hpp"
 
@@ -28,7 +30,7 @@ int past_among(ResultRoute& route, Machine& machine, int calls) {
   for (int i = 0; i < calls; ++i) {
     const Way way = route.next();
     past += way == Way::past ? 1 : 0;
-    route.took(kBytes, machine.cost(way, machine.before));
+    route.took(way, kBytes, machine.cost(way, machine.before));
     machine.before = way;
   }
   return past;
@@ -74,16 +76,35 @@ TEST(ResultRoute, OneInterruptDecidesNothing) {
   for (int i = 0; i < 200; ++i) {
     (void)past_among(route, machine, 7);
     const Way way = route.next();
-    route.took(kBytes, machine.cost(way, machine.before) * 50);
+    route.took(way, kBytes, machine.cost(way, machine.before) * 50);
     machine.before = way;
     EXPECT_EQ(route.better(), Way::through);
   }
 }
 
+// The calls of a group are all given their way before the first of them ends.
+TEST(ResultRoute, GroupsOfCallsAreTriedAFewAtATime) {
+  constexpr int kGroup = 100, kGroups = 200;
+  ResultRoute route(Way::through);
+  Machine machine{Machine::hot};
+  int past = 0;
+  for (int group = 0; group < kGroups; ++group) {
+    std::vector<Way> ways;
+    for (int i = 0; i < kGroup; ++i) ways.push_back(route.next());
+    for (const Way way : ways) {
+      past += way == Way::past ? 1 : 0;
+      route.took(way, kBytes, machine.cost(way, machine.before));
+      machine.before = way;
+    }
+  }
+  EXPECT_EQ(route.better(), Way::through);
+  EXPECT_LT(past, kGroup * kGroups / 100);
+}
+
 TEST(ResultRoute, ACallThatFailedChangesNothing) {
   ResultRoute route(Way::through);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(route.next(), Way::through);
-  route.took(0, 5);  // nothing was written
+  route.took(Way::through, 0, 5);  // nothing was written
   EXPECT_EQ(route.next(), Way::through);
 }
 
