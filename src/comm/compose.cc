@@ -153,7 +153,7 @@ Result<void> Communicator::compose_collective(const Call& call, std::size_t& use
   work.input_layout = planned.plan.input;
   work.output_layout = planned.plan.output;
   work.by_reference = planned.plan.by_reference;
-  work.least_shared = has_root(planned.kind) && world_ > 2 ? kLeastFromRoot : 0;
+  work.least_referred = has_root(planned.kind) && world_ > 2 ? kLeastFromRoot : 0;
   GYRE_TRY_ASSIGN(work.scratch, scratch_for(planned, launch));
   if (has_short_form(planned, plan_facts_)) {
     const std::uint64_t bytes = call.count * size_of(call.type);

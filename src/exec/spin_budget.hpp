@@ -15,7 +15,9 @@ class SpinBudget {
   explicit SpinBudget(unsigned most) : most_(most) {}
 
   // Whether peers seem to run while this rank spins, and `sweeps` more or less make no difference.
-  bool has_plenty(unsigned sweeps) const { return most_ >= 4 * sweeps && misses_ < kMostMisses; }
+  bool has_plenty(unsigned sweeps) const {
+    return most_ / kSmallPart >= sweeps && misses_ < kMostMisses;
+  }
   // Empty sweeps that the wait that begins now may take.
   unsigned next() {
     ++waits_;
@@ -30,6 +32,7 @@ class SpinBudget {
   void missed() { misses_ = std::min(misses_ + 1, kMostMisses); }
 
  private:
+  static constexpr unsigned kSmallPart = 4;
   static constexpr unsigned kLeast = 32;  // about 2 us
   static constexpr unsigned kRealWait = 4;
   static constexpr unsigned kMostMisses = 8;

@@ -171,14 +171,14 @@ bool StrandRun::needs_fold(const ResolvedStep& step, int operands, int local) co
 
 // The step's own output, and the places of peers.
 void StrandRun::add_results(const Moved& moved, std::span<const std::byte* const> sources,
-                            bool referred, const Wiring& wiring) const {
+                            bool target_is_sent, const Wiring& wiring) const {
   using How = Destinations::How;
   // Memory that is read now is in the caches already.
   const auto is_read = [&](const std::byte* at) {
     return std::find(sources.begin(), sources.end(), at) != sources.end();
   };
   if (moved.target != nullptr) {
-    const bool streams = work_.streams && !referred && !is_read(moved.target);
+    const bool streams = work_.streams && !target_is_sent && !is_read(moved.target);
     wiring.destinations->add(moved.target, streams ? How::streamed : How::stored);
   }
   for (const std::uint32_t peer : wiring.places->peers()) {
@@ -211,9 +211,8 @@ Result<bool> StrandRun::execute(const Moved& moved, const Wiring& wiring) {
   // A small value that is not stored rides in the headers from here.
   alignas(16) std::array<std::byte, kInlineBytes> here;
   const Lasting lasting = lasting_places(moved, folds, local);
-  const bool referred = prepare_sends(moved, lasting, wiring);
-  const bool reads_target = lasting.first == moved.target || lasting.second == moved.target;
-  add_results(moved, sources, referred && reads_target, wiring);
+  const bool target_is_sent = prepare_sends(moved, lasting, wiring);
+  add_results(moved, sources, target_is_sent, wiring);
   if (folds && small && moved.target == nullptr) {
     wiring.destinations->add(here.data(), Destinations::How::stored);
   }
@@ -258,20 +257,22 @@ StrandRun::Lasting StrandRun::lasting_places(const Moved& moved, bool folds, int
   return {stored ? moved.target : nullptr, nullptr};
 }
 
-bool StrandRun::refer(const Moved& moved, const Lasting& lasting, Link& link,
-                      SlotHeader& header) const {
-  if (lasting.first == nullptr || !work_.by_reference) return false;
-  if (moved.step.send.count > 1 && moved.bytes < work_.least_shared) return false;
+const std::byte* StrandRun::refer(const Moved& moved, const Lasting& lasting, Link& link,
+                                  SlotHeader& header) const {
+  if (!work_.by_reference || moved.bytes < work_.least_referred) return nullptr;
   // Where the value is stored as well, a slot is as near as the output, and spares the peer the
   // system call.
   const bool by_call = work_.by_call && moved.target == nullptr;
-  return link.refer(lasting.first, moved.bytes, by_call, header) ||
-         (lasting.second != nullptr && link.refer(lasting.second, moved.bytes, false, header));
+  const auto can = [&](const std::byte* at, bool call) {
+    return at != nullptr && link.refer(at, moved.bytes, call, header);
+  };
+  if (can(lasting.first, by_call)) return lasting.first;
+  return can(lasting.second, false) ? lasting.second : nullptr;
 }
 
 bool StrandRun::prepare_sends(const Moved& moved, const Lasting& lasting,
                               const Wiring& wiring) const {
-  bool referred = false;
+  bool target_is_sent = false;
   for (const std::uint32_t peer : peers_of(moved.step.send, wiring.rank, wiring.world())) {
     Link& link = wiring.link(peer);
     SlotHeader& header = link.send.header();
@@ -282,10 +283,10 @@ bool StrandRun::prepare_sends(const Moved& moved, const Lasting& lasting,
       header.kind = SlotKind::inlined;
     } else if (wiring.places->at(peer) != nullptr) {
       header.kind = SlotKind::placed;
-    } else if (refer(moved, lasting, link, header)) {
+    } else if (const std::byte* const at = refer(moved, lasting, link, header)) {
       if (moved.offer != nullptr) link.offer(moved.offer, moved.bytes, header);
       link.referred_until = link.send.position() + 1;
-      referred = true;
+      target_is_sent = target_is_sent || at == moved.target;
     } else {
       header.kind = SlotKind::staged;
     }
@@ -296,7 +297,7 @@ bool StrandRun::prepare_sends(const Moved& moved, const Lasting& lasting,
     if (lane.header().kind != SlotKind::staged) continue;
     wiring.destinations->add_to_peer(lane.slot(), moved.bytes, wiring.link(peer).to_slots);
   }
-  return referred;
+  return target_is_sent;
 }
 
 void StrandRun::share_copies(const Moved& moved, const Wiring& wiring) const {

@@ -55,9 +55,9 @@ struct Work {
   std::byte* scratch = nullptr;  // of the program's scratch_chunks slices
   Layout input_layout;
   Layout output_layout;
-  Fold fold;                       // type, op, scale, ranks; local and finish are set per step
-  bool by_reference = true;        // whether slots may point into the user's buffers
-  std::uint64_t least_shared = 0;  // bytes of a value from which on several peers' slots may
+  Fold fold;                         // type, op, scale, ranks; local and finish are set per step
+  bool by_reference = true;          // whether slots may point into the user's buffers
+  std::uint64_t least_referred = 0;  // bytes of a value from which on they may
   // Whether peers read ordinary memory by system calls: worth it where all ranks receive at once.
   bool by_call = false;
   bool streams = false;   // whether the result is written past the caches
@@ -124,14 +124,16 @@ class StrandRun {
     const std::byte* second = nullptr;
   };
   Lasting lasting_places(const Moved& moved, bool folds, int local) const;
-  bool refer(const Moved& moved, const Lasting& lasting, Link& link, SlotHeader& header) const;
-  // Decides how the value travels to each peer. Whether any peer will read it.
+  // Where the peer will read the value, or null.
+  const std::byte* refer(const Moved& moved, const Lasting& lasting, Link& link,
+                         SlotHeader& header) const;
+  // Decides how the value travels to each peer. Whether any peer will read the target.
   bool prepare_sends(const Moved& moved, const Lasting& lasting, const Wiring& wiring) const;
   // What would be copied into the slots of several peers goes into one slot for all of them.
   void share_copies(const Moved& moved, const Wiring& wiring) const;
   void post_sends(const Moved& moved, const std::byte* value, const Wiring& wiring) const;
-  void add_results(const Moved& moved, std::span<const std::byte* const> sources, bool referred,
-                   const Wiring& wiring) const;
+  void add_results(const Moved& moved, std::span<const std::byte* const> sources,
+                   bool target_is_sent, const Wiring& wiring) const;
   bool needs_fold(const ResolvedStep& step, int operands, int local) const;
   // Only what the user gave is scaled, not what was made of it.
   static int scaled(const ResolvedStep& step, int local) {

@@ -65,10 +65,13 @@ struct Layout {
 
   // Tiles that cover the whole buffer; at least 1.
   std::uint64_t tiles() const {
-    std::uint64_t longest = kind == Kind::tiled ? (count + chunks - 1) / chunks : count;
-    if (kind == Kind::parted) longest = std::min(stride, count);
-    if (kind == Kind::table) {
-      longest = chunks == 0 ? 0 : *std::max_element(counts, counts + chunks);
+    std::uint64_t longest = 0;
+    if (kind == Kind::tiled) {
+      longest = (count + chunks - 1) / chunks;
+    } else if (kind == Kind::table && chunks != 0) {
+      longest = *std::max_element(counts, counts + chunks);
+    } else if (kind != Kind::table) {
+      longest = block(0).count;
     }
     return std::max<std::uint64_t>(1, (longest + slice - 1) / slice);
   }

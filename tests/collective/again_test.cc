@@ -1,6 +1,5 @@
 // Small calls like the one before take a shorter way (Communicator::restarted): rows of them, on
 // changing buffers, with others in between, must give what each alone would.
-#include <numeric>
 #include <random>
 
 #include "tests/collective/ranks.hpp"
@@ -13,7 +12,17 @@ constexpr std::size_t kMostCount = 3000;  // of 4 bytes: on both sides of what i
 
 using Numbers = std::vector<std::int32_t>;
 
-enum class Kind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, kinds };
+enum class Kind {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  kinds
+};
 
 // The same call several times; the same on every rank.
 struct Row {
@@ -57,7 +66,8 @@ class Caller {
 
   void make(const Row& row, int call) {
     const auto n = static_cast<std::size_t>(world_);
-    const bool many = row.kind == Kind::reduce_scatter || row.kind == Kind::all_to_all;
+    const bool many = row.kind == Kind::reduce_scatter || row.kind == Kind::all_to_all ||
+                      (row.kind == Kind::scatter && rank_ == row.root);
     const std::size_t sent = row.count * (many ? n : 1);
     // Another place each time.
     const std::size_t shift = static_cast<std::size_t>(call) % 5;
@@ -67,7 +77,7 @@ class Caller {
     std::int32_t* input = in_.data() + shift;
     if (row.in_place && row.kind == Kind::all_gather) {
       input = output + row.count * static_cast<std::size_t>(rank_);
-    } else if (row.in_place && row.kind != Kind::reduce_scatter) {
+    } else if (row.in_place && may_share_begin(row.kind)) {
       input = output;
     }
     for (std::size_t i = 0; i < sent; ++i) input[i] = given(rank_, i, call);
@@ -79,6 +89,9 @@ class Caller {
   }
 
  private:
+  static bool may_share_begin(Kind kind) {
+    return kind != Kind::reduce_scatter && kind != Kind::gather && kind != Kind::scatter;
+  }
   ncclResult_t issue(const Row& row, const std::int32_t* input, std::int32_t* output) const {
     const auto type = ncclInt32;
     switch (row.kind) {
@@ -92,13 +105,19 @@ class Caller {
         return ncclAlltoAll(input, output, row.count, type, comm_, nullptr);
       case Kind::broadcast:
         return ncclBroadcast(input, output, row.count, type, row.root, comm_, nullptr);
+      case Kind::gather:
+        return ncclGather(input, output, row.count, type, row.root, comm_, nullptr);
+      case Kind::scatter:
+        return ncclScatter(input, output, row.count, type, row.root, comm_, nullptr);
       default:
         return ncclReduce(input, output, row.count, type, ncclMax, row.root, comm_, nullptr);
     }
   }
   std::size_t received(const Row& row) const {
-    if (row.kind == Kind::reduce && rank_ != row.root) return 0;
-    const bool many = row.kind == Kind::all_gather || row.kind == Kind::all_to_all;
+    const bool to_root = row.kind == Kind::reduce || row.kind == Kind::gather;
+    if (to_root && rank_ != row.root) return 0;
+    const bool many =
+        row.kind == Kind::all_gather || row.kind == Kind::all_to_all || row.kind == Kind::gather;
     return row.count * (many ? static_cast<std::size_t>(world_) : 1);
   }
   std::int32_t expected(const Row& row, std::size_t i, int call) const {
@@ -113,7 +132,10 @@ class Caller {
       case Kind::all_reduce:
         return sum_of(i);
       case Kind::all_gather:
+      case Kind::gather:
         return given(from, i % row.count, call);
+      case Kind::scatter:
+        return given(row.root, own + i, call);
       case Kind::reduce_scatter:
         return sum_of(own + i);
       case Kind::all_to_all:
