@@ -123,6 +123,16 @@ TEST(Settings, RefusesBadValuesByName) {
   }
 }
 
+TEST(Settings, BytesThatMayBeUnset) {
+  EXPECT_FALSE(parse({})->stream_bytes.has_value());
+  EXPECT_FALSE(parse({{"GYRE_STREAM_BYTES", ""}})->stream_bytes.has_value());
+  EXPECT_EQ(parse({{"GYRE_STREAM_BYTES", "0"}})->stream_bytes, 0);
+  EXPECT_EQ(parse({{"GYRE_STREAM_BYTES", "2M"}})->stream_bytes, 2 << 20);
+  for (const char* bad : {"-1", "2000T", "much"}) {
+    expect_refused("GYRE_STREAM_BYTES", bad, "0 to 1024T");
+  }
+}
+
 TEST(Settings, RefusesUnknownNamesOfOurs) {
   const auto near = parse({{"GYRE_SLOT_BYTE", "4K"}});
   ASSERT_FALSE(near);

@@ -21,6 +21,26 @@ Plan plan_of(const Call& call, const PlanFacts& facts) {
       build_program(call.kind, choice.algorithm, 0, facts.world, 0, facts.ranks_per_host));
 }
 
+// On the host the chunks of a buffer lie one behind the other, and no tile is lost by that.
+TEST(PlanLayout, EveryChunkHasAPartOfItsOwn) {
+  const PlanFacts facts = facts_of(5);
+  for (const std::uint64_t count : {1U, 4U, 5U, 79U, 100'000U, 3'000'001U}) {
+    Call call;
+    call.count = count;
+    const Program program = build_program(call.kind, Algorithm::two_shot, 0, facts.world, 0);
+    const Choice choice{Algorithm::two_shot, 0};
+    const Plan parted = make_plan(call, 0, facts, choice, program);
+    const Plan tiled = make_plan(call, 0, facts, choice, program, {.whole = Layout::Kind::tiled});
+    EXPECT_EQ(parted.tiles, tiled.tiles) << count;
+    std::uint64_t end = 0;
+    for (std::uint32_t chunk = 0; chunk < parted.output.chunks; ++chunk) {
+      EXPECT_EQ(parted.output.block(chunk).offset, end) << count;
+      end += parted.output.block(chunk).count;
+    }
+    EXPECT_EQ(end, count);
+  }
+}
+
 Algorithm forced(std::string_view text, CallKind kind, PlanFacts facts = facts_of(5)) {
   const auto done = force_algorithms(text, facts);
   EXPECT_TRUE(done) << text << ": " << done.error().text;
